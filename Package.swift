@@ -1,0 +1,78 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+/// What every module of the project is compiled with: Swift 6 mode comes with the tools version.
+let settings: [SwiftSetting] = [
+    .strictMemorySafety(),
+    .enableExperimentalFeature("Lifetimes"),
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+]
+
+/// A module of ours at `Sources/<layer>/<name>`.
+func module(_ name: String, layer: String, dependencies: [Target.Dependency] = []) -> Target {
+    .target(name: name, dependencies: dependencies, path: "Sources/\(layer)/\(name)", swiftSettings: settings)
+}
+
+/// The tests of a module, at `Tests/<layer>/<name>Tests`.
+func tests(_ name: String, layer: String, dependencies: [Target.Dependency]) -> Target {
+    .testTarget(
+        name: "\(name)Tests", dependencies: dependencies, path: "Tests/\(layer)/\(name)Tests",
+        swiftSettings: settings)
+}
+
+// Arrows point down only: Tools → Hosts → Adapters → Cores → Formats.
+var targets: [Target] = [
+    module("ByteAccess", layer: "Formats"),
+    module("IPPacket", layer: "Formats", dependencies: ["ByteAccess"]),
+
+    module("Provider", layer: "Cores"),
+    module("WireGuard", layer: "Cores", dependencies: ["ByteAccess", "IPPacket", "Provider"]),
+
+    module("SimulatedHost", layer: "Hosts", dependencies: ["IPPacket", "Provider", "WireGuard"]),
+
+    tests("IPPacket", layer: "Formats", dependencies: ["ByteAccess", "IPPacket"]),
+]
+
+var products: [Product] = [
+    .library(name: "IPPacket", targets: ["IPPacket"]),
+    .library(name: "WireGuard", targets: ["WireGuard"]),
+]
+
+#if os(Linux)
+    targets += [
+        .systemLibrary(
+            name: "COpenSSL", path: "Sources/System/COpenSSL", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]
+        ),
+        .systemLibrary(
+            name: "CNetlink", path: "Sources/System/CNetlink", pkgConfig: "libnl-route-3.0",
+            providers: [.apt(["libnl-3-dev", "libnl-route-3-dev"])]),
+        .target(name: "CLinux", path: "Sources/System/CLinux", cSettings: [.define("_GNU_SOURCE")]),
+
+        module("OpenSSLCrypto", layer: "Adapters", dependencies: ["ByteAccess", "WireGuard", "COpenSSL"]),
+        module(
+            "LinuxHost", layer: "Hosts",
+            dependencies: ["ByteAccess", "IPPacket", "Provider", "WireGuard", "OpenSSLCrypto", "CLinux", "CNetlink"]),
+        .executableTarget(
+            name: "sluice", dependencies: ["LinuxHost"], path: "Sources/Tools/sluice", swiftSettings: settings),
+
+        tests(
+            "WireGuard", layer: "Cores",
+            dependencies: ["ByteAccess", "IPPacket", "Provider", "WireGuard", "OpenSSLCrypto", "SimulatedHost"]),
+        tests(
+            "OpenSSLCrypto", layer: "Adapters", dependencies: ["ByteAccess", "WireGuard", "OpenSSLCrypto", "COpenSSL"]),
+        tests("LinuxHost", layer: "Hosts", dependencies: ["LinuxHost", "IPPacket", "Provider", "WireGuard"]),
+        tests(
+            "SimulatedHost", layer: "Hosts",
+            dependencies: ["ByteAccess", "IPPacket", "Provider", "WireGuard", "OpenSSLCrypto", "SimulatedHost"]),
+    ]
+    products += [.executable(name: "sluice", targets: ["sluice"])]
+#endif
+
+let package = Package(
+    name: "sluice",
+    platforms: [.macOS(.v26), .iOS(.v26)],
+    products: products,
+    targets: targets
+)

@@ -1,0 +1,35 @@
+extension MutableRawSpan {
+    /// Copies all of `source` to `offset`. The two must not overlap. Traps when it does not fit.
+    @_alwaysEmitIntoClient @inline(__always)
+    public mutating func copy(_ source: RawSpan, to offset: Int) {
+        precondition(offset >= 0 && source.byteCount <= byteCount - offset, "copy beyond the end of a span")
+        if source.isEmpty { return }
+        unsafe withUnsafeMutableBytes { destination in
+            unsafe source.withUnsafeBytes { source in
+                // In bounds by the precondition above; neither buffer is empty, so both have a base address.
+                unsafe UnsafeMutableRawBufferPointer(rebasing: destination[offset...]).copyMemory(from: source)
+            }
+        }
+    }
+
+    /// Sets `count` bytes from `offset` to zero. Traps when out of bounds.
+    @_alwaysEmitIntoClient @inline(__always)
+    public mutating func zero(from offset: Int, count: Int) {
+        precondition(offset >= 0 && count >= 0 && count <= byteCount - offset, "zeroing beyond the end of a span")
+        unsafe withUnsafeMutableBytes { destination in
+            // In bounds by the precondition above.
+            _ = unsafe UnsafeMutableRawBufferPointer(rebasing: destination[offset..<offset + count])
+                .initializeMemory(as: UInt8.self, repeating: 0)
+        }
+    }
+}
+
+extension RawSpan {
+    /// True when both spans hold the same bytes. Not for secrets: it stops at the first difference.
+    @_alwaysEmitIntoClient
+    public func hasSameBytes(as other: RawSpan) -> Bool {
+        guard byteCount == other.byteCount else { return false }
+        for offset in byteOffsets where uint8(at: offset) != other.uint8(at: offset) { return false }
+        return true
+    }
+}

@@ -1,0 +1,2 @@
+import CLinux
+import CNetlink

@@ -1,0 +1,9 @@
+#pragma once
+#include <netlink/netlink.h>
+#include <netlink/msg.h>
+#include <netlink/attr.h>
+#include <netlink/route/addr.h>
+#include <netlink/route/link.h>
+#include <netlink/route/route.h>
+#include <netlink/route/rule.h>
+#include <linux/rtnetlink.h>
