@@ -1,32 +1,75 @@
-/// An IPv4 address.
-public struct IPv4Address: Hashable, Sendable {
-    /// The address as one integer in host order: 192.0.2.1 is 0xC000_0201.
-    public var bits: UInt32
-
-    /// The address whose bits, in host order, are `bits`.
-    @inlinable
-    public init(bits: UInt32) {
-        self.bits = bits
-    }
-}
-
-/// An IPv6 address, without a scope.
-public struct IPv6Address: Hashable, Sendable {
-    /// The first eight octets as one integer in host order.
-    public var high: UInt64
-    /// The last eight octets as one integer in host order.
-    public var low: UInt64
-
-    /// The address whose halves, in host order, are `high` and `low`.
-    @inlinable
-    public init(high: UInt64, low: UInt64) {
-        self.high = high
-        self.low = low
-    }
-}
-
 /// An address of either family.
-public enum IPAddress: Hashable, Sendable {
+public enum IPAddress: Hashable, Sendable, BitwiseCopyable {
     case v4(IPv4Address)
     case v6(IPv6Address)
+
+    /// The version of IP that the address belongs to.
+    @inlinable
+    public var version: IPVersion {
+        switch self {
+        case .v4: .v4
+        case .v6: .v6
+        }
+    }
+
+    /// The number of bits: 32 or 128.
+    @inlinable
+    public var bitWidth: Int {
+        switch self {
+        case .v4: 32
+        case .v6: 128
+        }
+    }
+
+    /// True for 0.0.0.0 and `::`.
+    @inlinable
+    public var isUnspecified: Bool {
+        switch self {
+        case .v4(let address): address.isUnspecified
+        case .v6(let address): address.isUnspecified
+        }
+    }
+
+    /// True for 127.0.0.0/8 and `::1`.
+    @inlinable
+    public var isLoopback: Bool {
+        switch self {
+        case .v4(let address): address.isLoopback
+        case .v6(let address): address.isLoopback
+        }
+    }
+
+    /// True for 224.0.0.0/4 and ff00::/8.
+    @inlinable
+    public var isMulticast: Bool {
+        switch self {
+        case .v4(let address): address.isMulticast
+        case .v6(let address): address.isMulticast
+        }
+    }
+
+    /// True for 169.254.0.0/16 and fe80::/10.
+    @inlinable
+    public var isLinkLocal: Bool {
+        switch self {
+        case .v4(let address): address.isLinkLocal
+        case .v6(let address): address.isLinkLocal
+        }
+    }
+}
+
+extension IPAddress: CustomStringConvertible {
+    /// Dotted decimal, or the canonical text of RFC 5952.
+    public var description: String {
+        switch self {
+        case .v4(let address): address.description
+        case .v6(let address): address.description
+        }
+    }
+}
+
+/// The version field of an IP header.
+public enum IPVersion: UInt8, Hashable, Sendable, BitwiseCopyable {
+    case v4 = 4
+    case v6 = 6
 }

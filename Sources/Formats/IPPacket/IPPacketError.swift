@@ -1,0 +1,17 @@
+/// Why bytes are not a packet.
+public enum IPPacketError: Error, Hashable, Sendable {
+    /// The bytes end before what the headers promise.
+    case truncated
+    /// The version is neither 4 nor 6, or not the one that the view is for.
+    case unknownVersion
+    /// A header's own length is less than its fixed part, or more than what holds it.
+    case invalidHeaderLength
+    /// The length of the packet or datagram is less than its header.
+    case invalidTotalLength
+    /// An IPv6 payload length of zero with a hop-by-hop header: a jumbogram (RFC 2675), which no TUN device carries.
+    case jumbogram
+    /// More extension headers than anything sensible has.
+    case tooManyExtensionHeaders
+    /// The packet is a fragment, or of another protocol, where the view needs a whole packet of its own.
+    case notApplicable
+}
