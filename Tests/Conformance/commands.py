@@ -114,7 +114,7 @@ def run(
         raise Interrupted()
     if check and child.returncode != 0:
         detail = (errors.strip() or output.strip()).splitlines()
-        raise CheckFailure(f"`{command}` ended with {child.returncode}: {' / '.join(detail[-3:])}")
+        raise CheckFailure(f"`{command}` ended with {child.returncode}: {' / '.join(detail[:3])}")
     return subprocess.CompletedProcess(list(argv), child.returncode, output, errors)
 
 

@@ -35,10 +35,11 @@ def wait_until(
     what: str,
     seconds: float = 5.0,
     interval: float = 0.02,
+    detail: Optional[Callable[[], object]] = None,
 ) -> Value:
     """Polls `condition` until it returns something true and returns that; fails the check after `seconds`.
 
-    `what` completes the sentence "... did not happen within N s".
+    `what` completes the sentence "... did not happen within N s"; `detail` tells then what there is instead.
     """
     deadline = time.monotonic() + seconds
     while True:
@@ -46,7 +47,8 @@ def wait_until(
         if value:
             return value
         if time.monotonic() >= deadline:
-            raise CheckFailure(f"{what}: did not happen within {seconds:g} s")
+            rest = f", but: {detail()}" if detail is not None else ""
+            raise CheckFailure(f"{what}: did not happen within {seconds:g} s{rest}")
         pause(interval)
 
 

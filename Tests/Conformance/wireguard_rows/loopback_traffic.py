@@ -46,12 +46,10 @@ def exact_bytes(testbed: Testbed) -> None:
 
     for end, interface, key in ((2, initiator, pair.keys_1.public), (1, responder, pair.keys_2.public)):
         if testbed.judges(end):
-            try:
-                wait_until(lambda: counted(end), "the counters being right", 1)
-            except Exception:
-                received, sent = interface.transfer(key)
-                expect(False, f"end {end} ({'initiator' if end == 2 else 'responder'}) shows {received} received, "
-                       f"{sent} sent; expected 1372 and 1428 or 1460, from the initiator's side")
+            role = "initiator" if end == 2 else "responder"
+            wait_until(
+                lambda: counted(end), f"the {role}'s counters showing 1372 bytes towards the initiator, 1428 or 1460 back",
+                1, detail=lambda: "{} received, {} sent".format(*interface.transfer(key)))
             expect(interface.latest_handshake(key) != 0, f"end {end} shows no latest handshake")
 
 
@@ -101,7 +99,7 @@ def padding_within_mtu(testbed: Testbed) -> None:
         f"udp sport {port} ip length {largest} counter name exact{port}\n"
         f"udp sport {port} ip length > {largest} counter name excess{port} drop" for port in limited_ports)
     counters = "\n".join(f"counter exact{port} {{ }}\ncounter excess{port} {{ }}" for port in limited_ports)
-    outer.nft(f"""table ip limit {{
+    outer.nft(f"""table ip padding {{
         {counters}
         chain input {{ type filter hook input priority 0; policy accept;
 {rules}
@@ -116,13 +114,10 @@ def padding_within_mtu(testbed: Testbed) -> None:
         return pair.second.namespace.ping(ADDRESS_1, "-s", str(ping_payload), "-M", "do").answered
 
     def counted() -> "dict[str, int]":
-        return {name: packets for name, (packets, _) in outer.nft_counters("ip limit").items()}
+        return {name: packets for name, (packets, _) in outer.nft_counters("ip padding").items()}
 
     # A daemon that polls for the new MTU may need a moment.
-    try:
-        wait_until(passes, "a ping of nearly the MTU answered", 4)
-    except Exception:
-        expect(False, f"ping -s {ping_payload} with MTU {mtu} does not pass a limit of {largest} bytes: {counted()}")
+    wait_until(passes, f"ping -s {ping_payload} with MTU {mtu} passing a limit of {largest} bytes", 4, detail=counted)
     for port in limited_ports:
         expect(counted()[f"exact{port}"] > 0, f"no datagram of exactly {largest} bytes from port {port}: {counted()}")
     before = counted()

@@ -55,10 +55,9 @@ class Pair:
     @staticmethod
     def _expect_endpoint(interface: WireGuardInterface, public_key: str, endpoint: str, what: str) -> None:
         # A daemon may take note of it just after it has delivered the packet that the ping waited for.
-        try:
-            wait_until(lambda: interface.endpoint(public_key) == endpoint, what, 0.5)
-        except Exception:
-            expect(False, f"{what} is {interface.endpoint(public_key)}, expected {endpoint}")
+        wait_until(
+            lambda: interface.endpoint(public_key) == endpoint, f"{what} being {endpoint}", 0.5,
+            detail=lambda: interface.endpoint(public_key))
 
     def establish(self) -> None:
         """Waits until end 1 and end 2 reach each other: the link has been noticed and a session exists."""
@@ -68,10 +67,11 @@ class Pair:
                 f"the first ping to {destination} answered", 10)
 
 
-def expect_ping(namespace: NetworkNamespace, destination: str, *options: str) -> None:
-    """One ping must be answered within one second."""
+def expect_ping(namespace: NetworkNamespace, destination: str, *options: str, context: str = "") -> None:
+    """One ping must be answered within one second; `context` says in a failure what had happened before."""
     result = namespace.ping(destination, *options)
-    expect(result.answered, f"ping {' '.join((*options, destination))} not answered within 1 s: {result.summary}")
+    words = " ".join(filter(None, ("ping", *options, destination, context)))
+    expect(result.answered, f"{words} is not answered within 1 s: {result.summary}")
 
 
 def expect_no_ping(namespace: NetworkNamespace, destination: str, *options: str) -> None:
