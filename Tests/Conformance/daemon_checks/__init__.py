@@ -1,0 +1,9 @@
+"""The checks of a daemon as a program: its socket, its life, `wg` and wg-quick, and bugs that others reported.
+
+Importing this package fills `registry`.
+"""
+
+from daemon_checks import uapi_configuration, uapi_protocol  # noqa: F401
+from daemon_checks.registry import in_order, lasting, registry, selected_by
+
+__all__ = ["in_order", "lasting", "registry", "selected_by"]
