@@ -1,0 +1,180 @@
+/// Whose a prefix is and its neighbours in the list of that owner's prefixes. The trie looks at the owner alone.
+struct ListMembership {
+    /// The owner's number; all ones for none.
+    var owner = UInt32.max
+    /// Where the neighbours are, in the terms of whoever keeps the list.
+    var previous = UInt32.max
+    var next = UInt32.max
+}
+
+/// A set of address prefixes of one family, each with an owner, in a binary trie with compressed paths. Every node is either
+/// a prefix in the set or the place where two branches part, so that there are fewer than twice as many nodes as prefixes.
+///
+///     0.0.0.0/0 ── owner 1                 a prefix that contains all below it
+///     └─ 10.0.0.0/8 ── no owner            only parts its two branches
+///        ├─ 10.0.0.0/24 ── owner 2
+///        └─ 10.200.0.0/16 ── owner 1
+///
+/// Nodes lie in one array and point to each other by their place in it, which a prefix keeps as long as it is in the set.
+/// The places of removed nodes are used again.
+struct PrefixTrie<Key: FixedWidthInteger & UnsignedInteger>: ~Copyable {
+    /// A place in the array of nodes.
+    typealias Slot = UInt32
+
+    /// What a missing child, a missing root and a missing owner look like.
+    static var none: UInt32 { .max }
+
+    /// A prefix and what hangs below it.
+    struct Node {
+        /// The first address of the prefix.
+        var key: Key
+        /// The child whose prefix continues with a zero bit, and in a free slot the next free one.
+        var zero: Slot
+        /// The child whose prefix continues with a one bit.
+        var one: Slot
+        /// Whose it is; nobody's when the node only parts two branches.
+        var membership = ListMembership()
+        /// The length of the prefix in bits.
+        var length: UInt8
+    }
+
+    private var nodes: [Node] = []
+    private var root: Slot = none
+    private var firstFree: Slot = none
+
+    /// An empty set.
+    init() {}
+
+    /// The node in `slot`.
+    subscript(slot: Slot) -> Node {
+        get { nodes[Int(slot)] }
+        _modify { yield &nodes[Int(slot)] }
+    }
+
+    /// Whether `slot` is one of those there are, in use or free.
+    func contains(_ slot: Slot) -> Bool { Int(slot) < nodes.count }
+
+    /// The owner of the longest prefix that contains `key`, or none.
+    @inline(__always)
+    func owner(of key: Key) -> UInt32 {
+        var owner = Self.none
+        var slot = root
+        while slot != Self.none {
+            let node = nodes[Int(slot)]
+            if (key ^ node.key).leadingZeroBitCount < Int(node.length) { break }
+            if node.membership.owner != Self.none { owner = node.membership.owner }
+            // At a full-length prefix this looks at some bit, but there both children are missing.
+            slot = Self.bit(of: key, after: node.length) ? node.one : node.zero
+        }
+        return owner
+    }
+
+    /// The place of a prefix in the set.
+    func slot(of key: Key, length: UInt8) -> Slot? {
+        var slot = root
+        while slot != Self.none {
+            let node = nodes[Int(slot)]
+            if node.length > length || (key ^ node.key).leadingZeroBitCount < Int(node.length) { return nil }
+            if node.length == length { return node.membership.owner == Self.none ? nil : slot }
+            slot = Self.bit(of: key, after: node.length) ? node.one : node.zero
+        }
+        return nil
+    }
+
+    /// Finds or makes the node of a prefix, the bits of `key` after it being zero. A new node has no owner: the caller has to
+    /// give it one.
+    mutating func insert(_ key: Key, length: UInt8) -> Slot {
+        var parent = Self.none
+        var slot = root
+        while slot != Self.none {
+            let node = nodes[Int(slot)]
+            let common = UInt8(min((key ^ node.key).leadingZeroBitCount, Int(min(node.length, length))))
+            if common < node.length {
+                let added = allocate(key, length: length)
+                if common == length {
+                    // The new prefix contains the node's and takes its place.
+                    setChild(of: added, on: node.key, to: slot)
+                    setChild(of: parent, on: key, to: added)
+                } else {
+                    let branch = allocate(Self.prefix(of: key, length: common), length: common)
+                    setChild(of: branch, on: node.key, to: slot)
+                    setChild(of: branch, on: key, to: added)
+                    setChild(of: parent, on: key, to: branch)
+                }
+                return added
+            }
+            if node.length == length { return slot }
+            parent = slot
+            slot = Self.bit(of: key, after: node.length) ? node.one : node.zero
+        }
+        let added = allocate(key, length: length)
+        setChild(of: parent, on: key, to: added)
+        return added
+    }
+
+    /// Takes a prefix that is in the set out of it.
+    mutating func remove(_ key: Key, length: UInt8) {
+        var (grandparent, parent, slot) = (Self.none, Self.none, root)
+        while nodes[Int(slot)].length < length {
+            (grandparent, parent) = (parent, slot)
+            slot = Self.bit(of: key, after: nodes[Int(slot)].length) ? nodes[Int(slot)].one : nodes[Int(slot)].zero
+        }
+        let node = nodes[Int(slot)]
+        nodes[Int(slot)].membership.owner = Self.none
+        // With two children it still parts them.
+        if node.zero != Self.none && node.one != Self.none { return }
+        let child = node.zero != Self.none ? node.zero : node.one
+        setChild(of: parent, on: key, to: child)
+        free(slot)
+        // A parent that only parted this node from another one has nothing to part any more.
+        if child == Self.none && parent != Self.none && nodes[Int(parent)].membership.owner == Self.none {
+            let other = nodes[Int(parent)].zero != Self.none ? nodes[Int(parent)].zero : nodes[Int(parent)].one
+            setChild(of: grandparent, on: key, to: other)
+            free(parent)
+        }
+        if root == Self.none {
+            nodes = []
+            firstFree = Self.none
+        }
+    }
+
+    /// Hangs `child` below `parent`, on the side that `key` continues on; without a parent it becomes the root.
+    private mutating func setChild(of parent: Slot, on key: Key, to child: Slot) {
+        if parent == Self.none {
+            root = child
+        } else if Self.bit(of: key, after: nodes[Int(parent)].length) {
+            nodes[Int(parent)].one = child
+        } else {
+            nodes[Int(parent)].zero = child
+        }
+    }
+
+    private mutating func allocate(_ key: Key, length: UInt8) -> Slot {
+        let node = Node(key: key, zero: Self.none, one: Self.none, length: length)
+        guard firstFree != Self.none else {
+            nodes.append(node)
+            return Slot(nodes.count - 1)
+        }
+        let slot = firstFree
+        firstFree = nodes[Int(slot)].zero
+        nodes[Int(slot)] = node
+        return slot
+    }
+
+    private mutating func free(_ slot: Slot) {
+        nodes[Int(slot)].membership.owner = Self.none
+        nodes[Int(slot)].zero = firstFree
+        firstFree = slot
+    }
+
+    /// Bit number `length` of `key`, counted from the most significant one.
+    @inline(__always)
+    private static func bit(of key: Key, after length: UInt8) -> Bool {
+        (key &<< Key(truncatingIfNeeded: length)).leadingZeroBitCount == 0
+    }
+
+    /// `key` with the bits after the first `length` (at most the width) cleared.
+    static func prefix(of key: Key, length: UInt8) -> Key {
+        length == 0 ? 0 : key & (Key.max &<< Key(truncatingIfNeeded: Key.bitWidth - Int(length)))
+    }
+}
