@@ -1,26 +1,145 @@
+internal import ByteAccess
 internal import COpenSSL
 public import WireGuard
 
-/// X25519 and ChaCha20-Poly1305 from OpenSSL 3. An instance belongs to one thread.
+/// X25519 and ChaCha20-Poly1305 from OpenSSL 3 (libcrypto).
+///
+/// An instance belongs to one thread. It owns one cipher context for each direction, so that sealing and opening allocate
+/// nothing, and overwrites their keys before a call returns. X25519 allocates what it needs for each call and cleanses it.
 public final class OpenSSLCryptography: Cryptography {
-    /// Makes the cipher contexts.
-    public init() throws(OpenSSLError) {}
+    private let sealing: AEADContext
+    private let opening: AEADContext
+    private let agreement: KeyAgreement
 
-    public func derivePublicKey(of privateKey: RawSpan, into publicKey: inout MutableRawSpan) {}
+    /// Looks the algorithms up, which fails when a system's configuration of OpenSSL leaves one out, and makes the contexts.
+    public init() throws(OpenSSLError) {
+        sealing = try AEADContext(.seal)
+        opening = try AEADContext(.open)
+        agreement = try KeyAgreement()
+    }
+
+    public func derivePublicKey(of privateKey: RawSpan, into publicKey: inout MutableRawSpan) {
+        precondition(privateKey.byteCount == KeyAgreement.keyLength && publicKey.byteCount == KeyAgreement.keyLength)
+        precondition(
+            agreement.derivePublicKey(of: privateKey, into: &publicKey), "OpenSSL could not derive a public key")
+    }
 
     public func deriveSharedSecret(
         privateKey: RawSpan, publicKey: RawSpan, into secret: inout MutableRawSpan
-    ) -> Bool { false }
+    ) -> Bool {
+        precondition(privateKey.byteCount == KeyAgreement.keyLength && publicKey.byteCount == KeyAgreement.keyLength)
+        precondition(secret.byteCount == KeyAgreement.keyLength)
+        let isUsable = agreement.deriveSharedSecret(privateKey: privateKey, publicKey: publicKey, into: &secret)
+        if !isUsable { wipe(&secret) }
+        return isUsable
+    }
 
     public func seal(
         key: RawSpan, nonce: RawSpan, plaintext: RawSpan, authenticatedData: RawSpan, into output: inout MutableRawSpan
-    ) {}
+    ) {
+        let count = plaintext.byteCount
+        precondition(key.byteCount == AEADContext.keyLength && nonce.byteCount == AEADContext.nonceLength)
+        precondition(output.byteCount == count + AEADContext.tagLength)
+        sealing.setKey(key, nonce: nonce)
+        sealing.authenticate(authenticatedData)
+        // The output is as long as the text and the tag, and cannot overlap what is read.
+        unsafe plaintext.withUnsafeBytes { plaintext in
+            unsafe output.withUnsafeMutableBytes { output in
+                guard let output = output.baseAddress else { return }
+                let input = unsafe plaintext.baseAddress ?? UnsafeRawPointer(output)
+                unsafe sealing.seal(input, count: count, into: output, tag: output + count)
+            }
+        }
+        sealing.forgetKey()
+    }
 
     public func open(
         key: RawSpan, nonce: RawSpan, ciphertext: RawSpan, authenticatedData: RawSpan, into output: inout MutableRawSpan
-    ) -> Bool { false }
+    ) -> Bool {
+        let count = ciphertext.byteCount - AEADContext.tagLength
+        precondition(key.byteCount == AEADContext.keyLength && nonce.byteCount == AEADContext.nonceLength)
+        precondition(count >= 0 && output.byteCount == count)
+        opening.setKey(key, nonce: nonce)
+        opening.authenticate(authenticatedData)
+        // The ciphertext is as long as the output and the tag, and cannot overlap what is written.
+        let isAuthentic = unsafe ciphertext.withUnsafeBytes { ciphertext in
+            unsafe output.withUnsafeMutableBytes { output in
+                guard let input = ciphertext.baseAddress else { return false }
+                return unsafe opening.open(input, count: count, into: output.baseAddress, tag: input + count)
+            }
+        }
+        opening.forgetKey()
+        if !isAuthentic { wipe(&output) }
+        return isAuthentic
+    }
 
-    public func sealMessages(of train: MessageTrain, in buffer: inout MutableRawSpan, key: RawSpan) {}
+    public func sealMessages(of train: MessageTrain, in buffer: inout MutableRawSpan, key: RawSpan) {
+        guard train.count > 0 else { return }
+        train.checkBounds(of: buffer)
+        for index in 0..<train.count {
+            let range = train.range(of: index)
+            begin(index, at: range.lowerBound, of: buffer.bytes, key: key, with: sealing)
+            unsafe buffer.withUnsafeMutableBytes { buffer in
+                guard let base = buffer.baseAddress else { return }
+                // The bounds of all messages, and that each has room for a header and a tag, were checked above.
+                let text = unsafe base + range.lowerBound + DataMessage.headerLength
+                let count = range.count - DataMessage.overhead
+                unsafe sealing.seal(text, count: count, into: text, tag: text + count)
+            }
+        }
+        sealing.forgetKey()
+    }
 
-    public func openMessages(of train: MessageTrain, in buffer: inout MutableRawSpan, key: RawSpan) -> UInt64 { 0 }
+    public func openMessages(of train: MessageTrain, in buffer: inout MutableRawSpan, key: RawSpan) -> UInt64 {
+        guard train.count > 0 else { return 0 }
+        precondition(train.count <= UInt64.bitWidth, "a train of more messages than the result has bits")
+        train.checkBounds(of: buffer)
+        var authentic: UInt64 = 0
+        for index in 0..<train.count {
+            let range = train.range(of: index)
+            begin(index, at: range.lowerBound, of: buffer.bytes, key: key, with: opening)
+            let isAuthentic = unsafe buffer.withUnsafeMutableBytes { buffer in
+                guard let base = buffer.baseAddress else { return false }
+                // The bounds of all messages, and that each has room for a header and a tag, were checked above.
+                let text = unsafe base + range.lowerBound + DataMessage.headerLength
+                let count = range.count - DataMessage.overhead
+                return unsafe opening.open(text, count: count, into: text, tag: text + count)
+            }
+            if isAuthentic { authentic |= 1 << UInt64(index) }
+        }
+        opening.forgetKey()
+        return authentic
+    }
+
+    /// Gives a context the nonce of a data message: four zero bytes and the counter at the end of the header. The key is
+    /// given with the first message of a train and kept for the others.
+    @inline(__always)
+    private func begin(
+        _ index: Int, at offset: Int, of buffer: RawSpan, key: RawSpan, with context: borrowing AEADContext
+    ) {
+        var storage = InlineArray<12, UInt8>(repeating: 0)
+        var span = storage.mutableSpan
+        var nonce = span.mutableOctets
+        nonce.storeLittleEndian(buffer.littleEndianUInt64(at: offset + DataMessage.counterOffset), at: 4)
+        if index == 0 {
+            context.setKey(key, nonce: nonce.bytes)
+        } else {
+            context.setNonce(nonce.bytes)
+        }
+    }
+}
+
+/// What of a data message's layout is needed here: a header that ends in the counter, the text and the tag.
+private enum DataMessage {
+    static let counterOffset = 8
+    static let headerLength = 16
+    static let overhead = headerLength + AEADContext.tagLength
+}
+
+extension MessageTrain {
+    /// Traps unless every message lies in the buffer and has room for a header and a tag.
+    fileprivate func checkBounds(of buffer: borrowing MutableRawSpan) {
+        precondition(offset >= 0 && lastLength >= DataMessage.overhead && stride >= lastLength, "a misshapen train")
+        precondition(length <= buffer.byteCount - offset, "a train beyond the end of its buffer")
+    }
 }
