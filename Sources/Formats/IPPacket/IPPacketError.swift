@@ -10,8 +10,8 @@ public enum IPPacketError: Error, Hashable, Sendable {
     case invalidTotalLength
     /// An IPv6 payload length of zero with a hop-by-hop header: a jumbogram (RFC 2675), which no TUN device carries.
     case jumbogram
-    /// More extension headers than anything sensible has.
+    /// A hop-by-hop header that is not the first, or a second fragment header (RFC 8200 §4.1).
+    case misplacedExtensionHeader
+    /// More extension headers than ``IPv6PacketView/maximumExtensionHeaders``.
     case tooManyExtensionHeaders
-    /// The packet is a fragment, or of another protocol, where the view needs a whole packet of its own.
-    case notApplicable
 }
