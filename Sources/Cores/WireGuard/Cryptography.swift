@@ -1,3 +1,6 @@
+/// Where keys, indices, cookies and jitter come from: cryptographically secure, but for tests that want the same schedule twice.
+public typealias Entropy = any RandomNumberGenerator & Sendable
+
 /// The primitives that WireGuard borrows from a library: X25519 (RFC 7748) and ChaCha20-Poly1305 (RFC 8439). An adapter
 /// fills this with OpenSSL, another with CryptoKit. BLAKE2s, HMAC, the key derivation and HChaCha20 are this module's own.
 ///

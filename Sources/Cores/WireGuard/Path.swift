@@ -51,8 +51,8 @@ public struct Path: Hashable, Sendable {
 
 /// What an outgoing datagram, or a train of them, is sent with.
 public struct Transmission: Equatable, Sendable {
-    /// The peer it goes to: what to name when a send fails.
-    public var peer: PeerIndex
+    /// The peer it goes to: what to name when a send fails. A cookie reply has none.
+    public var peer: PeerIndex?
     /// Where it goes, and from where.
     public var path: Path
     /// The outer header's traffic class (DSCP and ECN): IPv4 TOS, IPv6 traffic class.
@@ -60,7 +60,7 @@ public struct Transmission: Equatable, Sendable {
 
     /// Destination and header bits of a datagram.
     @inlinable
-    public init(peer: PeerIndex, path: Path, trafficClass: UInt8) {
+    public init(peer: PeerIndex?, path: Path, trafficClass: UInt8) {
         self.peer = peer
         self.path = path
         self.trafficClass = trafficClass

@@ -33,3 +33,12 @@ extension RawSpan {
         return true
     }
 }
+
+extension MutableRawSpan {
+    /// The bytes of `range`, to be changed in place while this span is not used. Traps when out of bounds.
+    @_alwaysEmitIntoClient @inline(__always)
+    @_lifetime(&self)
+    public mutating func slice(_ range: Range<Int>) -> MutableRawSpan {
+        _mutatingExtracting(range)
+    }
+}
