@@ -1,10 +1,61 @@
 #pragma once
-// Constants and inline functions of Linux headers that Swift cannot import as they are (macros with casts, ioctl numbers,
-// control-message walking). Nothing here holds state or decides anything.
+// Constants and functions of Linux headers that Swift cannot import as they are: macros with casts, ioctl numbers, and what
+// the C library shows only with _GNU_SOURCE. Nothing here holds state or decides anything.
 #include <linux/if_tun.h>
+#include <linux/rtnetlink.h>
+#include <linux/udp.h>
 #include <net/if.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <spawn.h>
+#include <stddef.h>
 #include <stdint.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/file.h>
+#include <sys/inotify.h>
 #include <sys/ioctl.h>
+#include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/timerfd.h>
+#include <sys/un.h>
 
-static inline unsigned long clinux_TUNSETIFF(void) { return TUNSETIFF; }
+// One entry of a batch: the layout of struct mmsghdr (asserted in CLinux.c).
+struct clinux_message {
+    struct msghdr header;
+    unsigned int length;
+};
+
+int clinux_recvmmsg(int descriptor, struct clinux_message *messages, unsigned int count);
+int clinux_sendmmsg(int descriptor, struct clinux_message *messages, unsigned int count);
+
+// The source address and interface of an IPv6 datagram: the layout of struct in6_pktinfo (asserted in CLinux.c).
+struct clinux_in6_pktinfo {
+    struct in6_addr address;
+    uint32_t interface_index;
+};
+
+int clinux_accept4(int descriptor, int flags);
+int clinux_pipe2(int descriptors[2], int flags);
+int clinux_setns_net(int descriptor);
+int clinux_unshare_net(void);
+int clinux_spawn_set_working_directory(posix_spawn_file_actions_t *actions, const char *path);
+int clinux_spawn_flag_new_session(void);
+// The message for an error number: a static string, or null when there is no such number.
+const char *clinux_error_description(int error);
+// The name of an error number, "EPERM" for one: a static string, or null when there is no such number.
+const char *clinux_error_name(int error);
+
+// TUN requests, by the name of the ioctl. All return −1 with errno.
+int clinux_tun_set_interface(int descriptor, const char *name, short flags);
+// Writes the current name of the device to `name` (IFNAMSIZ bytes) and its flags.
+int clinux_tun_get_interface(int descriptor, char *name, short *flags);
+// Opens the network namespace that the device is in at present.
+int clinux_tun_get_namespace(int descriptor);
+
+// Requests about an interface by name, through any socket of its namespace. −1 with errno.
+int clinux_interface_get_mtu(int socket, const char *name);
+int clinux_interface_set_mtu(int socket, const char *name, int mtu);
+int clinux_interface_get_flags(int socket, const char *name);
+int clinux_interface_set_flags(int socket, const char *name, short flags);

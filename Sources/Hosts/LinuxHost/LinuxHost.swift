@@ -1,2 +1,0 @@
-import CLinux
-import CNetlink

@@ -1,0 +1,29 @@
+internal import IPPacket
+
+/// An interface as netlink describes it.
+struct Link: Equatable, Sendable {
+    /// Its index in its network namespace.
+    var index: UInt32
+    /// Its name; empty when the kernel did not tell.
+    var name: String
+    /// Its maximum transmission unit in bytes; 0 when the kernel did not tell.
+    var maximumTransmissionUnit: Int
+    /// True when it is administratively up.
+    var isUp: Bool
+}
+
+/// Something that changed in a network namespace.
+enum NetlinkChange: Equatable, Sendable {
+    /// An interface came, or something about it changed.
+    case linkChanged(Link)
+    /// An interface was deleted or moved to another namespace.
+    case linkRemoved(index: UInt32)
+    /// An interface got an address.
+    case addressAdded(IPAddress, interfaceIndex: UInt32)
+    /// An interface lost an address.
+    case addressRemoved(IPAddress, interfaceIndex: UInt32)
+    /// A route or a routing rule of this family came, went or changed.
+    case routesChanged(AddressFamily)
+    /// The kernel could not keep up with telling: anything may have changed.
+    case everythingMayHaveChanged
+}

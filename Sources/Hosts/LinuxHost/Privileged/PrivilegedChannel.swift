@@ -1,0 +1,147 @@
+/// A reply and the descriptors that travel beside it.
+struct PrivilegedExchange: ~Copyable {
+    /// The reply.
+    let reply: PrivilegedReply
+    /// Its descriptors, in the order that the reply says.
+    var descriptors: DescriptorList
+
+    /// A reply with descriptors.
+    init(_ reply: PrivilegedReply, _ descriptors: consuming DescriptorList = DescriptorList()) {
+        self.reply = reply
+        self.descriptors = descriptors
+    }
+}
+
+/// The way to the privileged side: one reply for each request. What goes through it is small, and rare.
+protocol PrivilegedChannel: ~Copyable {
+    /// Asks, and waits for the reply.
+    mutating func exchange(_ request: PrivilegedRequest) throws(PrivilegedFailure) -> PrivilegedExchange
+}
+
+/// The way to a service in the same process.
+struct InProcessPrivilegedChannel: PrivilegedChannel, ~Copyable {
+    private var service: PrivilegedService
+
+    /// A channel to `service`.
+    init(_ service: consuming PrivilegedService) {
+        self.service = service
+    }
+
+    mutating func exchange(_ request: PrivilegedRequest) throws(PrivilegedFailure) -> PrivilegedExchange {
+        service.perform(request)
+    }
+}
+
+extension PrivilegedChannel where Self: ~Copyable {
+    /// Creates a TUN device with an MTU in bytes.
+    mutating func openTUN(
+        named name: InterfaceName, maximumTransmissionUnit: Int
+    ) throws(PrivilegedFailure) -> TUNDevice {
+        try device(from: exchange(.openTUN(name: name, maximumTransmissionUnit: maximumTransmissionUnit)))
+    }
+
+    /// Takes over the TUN device that an inherited descriptor stands for.
+    mutating func adoptTUN(descriptor: Int32) throws(PrivilegedFailure) -> TUNDevice {
+        try device(from: exchange(.adoptTUN(descriptor: descriptor)))
+    }
+
+    /// Lets the privileged side forget a device that is about to be closed here.
+    mutating func closeTUN(_ identifier: DeviceIdentifier) throws(PrivilegedFailure) {
+        try done(exchange(.closeTUN(identifier)))
+    }
+
+    /// Binds UDP sockets to a port; 0 for any that is free.
+    mutating func openUDPSockets(port: UInt16, mark: UInt32) throws(PrivilegedFailure) -> UDPSocketPair {
+        var exchange = try exchange(.openUDPSockets(port: port, mark: mark))
+        switch exchange.reply {
+        case .sockets(let v4, let v6, let port):
+            var first: UDPSocket?
+            var second: UDPSocket?
+            if let v4 { first = UDPSocket(adopting: try exchange.takeDescriptor(), identifier: v4) }
+            if let v6 { second = UDPSocket(adopting: try exchange.takeDescriptor(), identifier: v6) }
+            return UDPSocketPair(v4: first, v6: second, port: port)
+        case let reply: throw reply.failure
+        }
+    }
+
+    /// Changes the firewall mark of live sockets.
+    mutating func setMark(_ mark: UInt32, on sockets: [SocketIdentifier]) throws(PrivilegedFailure) {
+        try done(exchange(.setMark(sockets, mark: mark)))
+    }
+
+    /// Lets the privileged side forget sockets that are about to be closed here.
+    mutating func closeUDPSockets(_ identifiers: [SocketIdentifier]) throws(PrivilegedFailure) {
+        try done(exchange(.closeUDPSockets(identifiers)))
+    }
+
+    /// Listens on the control socket of an interface.
+    mutating func openControlSocket(for name: InterfaceName) throws(PrivilegedFailure) -> UNIXListener {
+        try listener(from: exchange(.openControlSocket(name)))
+    }
+
+    /// Takes over an inherited control socket.
+    mutating func adoptControlSocket(descriptor: Int32) throws(PrivilegedFailure) -> UNIXListener {
+        try listener(from: exchange(.adoptControlSocket(descriptor: descriptor)))
+    }
+
+    /// Removes the file of a control socket.
+    mutating func removeControlSocket(_ identifier: ControlSocketIdentifier) throws(PrivilegedFailure) {
+        try done(exchange(.removeControlSocket(identifier)))
+    }
+
+    /// Opens netlink in the namespace that a device is in, or at home for nil.
+    mutating func openNetlink(
+        namespaceOf device: DeviceIdentifier? = nil
+    ) throws(PrivilegedFailure) -> NetlinkConnection {
+        var exchange = try exchange(.openNetlink(namespaceOf: device))
+        switch exchange.reply {
+        case .netlink(let isHome):
+            let changes = try exchange.takeDescriptor()
+            let questions = try exchange.takeDescriptor()
+            do throws(NetlinkError) {
+                return try NetlinkConnection(changes: changes, questions: questions, isHome: isHome)
+            } catch {
+                throw .unexpectedReply
+            }
+        case let reply: throw reply.failure
+        }
+    }
+
+    private func device(from exchange: consuming PrivilegedExchange) throws(PrivilegedFailure) -> TUNDevice {
+        switch exchange.reply {
+        case .device(let identifier, _): TUNDevice(adopting: try exchange.takeDescriptor(), identifier: identifier)
+        case let reply: throw reply.failure
+        }
+    }
+
+    private func listener(from exchange: consuming PrivilegedExchange) throws(PrivilegedFailure) -> UNIXListener {
+        switch exchange.reply {
+        case .controlSocket(let identifier, let folder, let file):
+            let listener = try exchange.takeDescriptor()
+            let watch = try exchange.takeDescriptor()
+            return UNIXListener(
+                adopting: listener, identifier: identifier,
+                watch: SocketFileWatch(adopting: watch, folder: folder, file: file))
+        case let reply: throw reply.failure
+        }
+    }
+
+    private func done(_ exchange: consuming PrivilegedExchange) throws(PrivilegedFailure) {
+        guard case .done = exchange.reply else { throw exchange.reply.failure }
+    }
+}
+
+extension PrivilegedExchange {
+    /// The next descriptor; there must be one.
+    fileprivate mutating func takeDescriptor() throws(PrivilegedFailure) -> FileDescriptor {
+        guard let descriptor = descriptors.takeFirst() else { throw .unexpectedReply }
+        return descriptor
+    }
+}
+
+extension PrivilegedReply {
+    /// The failure that a reply stands for which is not the one that was hoped for.
+    fileprivate var failure: PrivilegedFailure {
+        if case .failed(let failure) = self { failure } else { .unexpectedReply }
+    }
+}

@@ -1,0 +1,89 @@
+/// Names a TUN device between the privileged side and the rest.
+struct DeviceIdentifier: Hashable, Codable, Sendable {
+    /// The number that the privileged side chose.
+    var rawValue: UInt32
+}
+
+/// Names a UDP socket between the privileged side and the rest.
+struct SocketIdentifier: Hashable, Codable, Sendable {
+    /// The number that the privileged side chose.
+    var rawValue: UInt32
+}
+
+/// Names a control socket between the privileged side and the rest.
+struct ControlSocketIdentifier: Hashable, Codable, Sendable {
+    /// The number that the privileged side chose.
+    var rawValue: UInt32
+}
+
+/// What the unprivileged side can ask of the privileged one.
+enum PrivilegedRequest: Equatable, Codable, Sendable {
+    /// Create a TUN device, or attach to a persistent one, in the service's network namespace and set its MTU in bytes.
+    /// Reply: `device`, with its descriptor.
+    case openTUN(name: InterfaceName, maximumTransmissionUnit: Int)
+    /// Take over a TUN descriptor that the process was started with. Reply: `device`, with its descriptor.
+    case adoptTUN(descriptor: Int32)
+    /// Let go of a TUN device: one that is not persistent disappears once the other side has closed its descriptor too.
+    /// Reply: `done`.
+    case closeTUN(DeviceIdentifier)
+    /// Bind a UDP socket of each family to a port in host order, 0 for any port that is free in both; with a firewall mark
+    /// other than 0 on both. Reply: `sockets`, with the descriptors of those that exist, IPv4 first.
+    case openUDPSockets(port: UInt16, mark: UInt32)
+    /// Change the firewall mark of sockets that live; 0 for none. Reply: `done`.
+    case setMark([SocketIdentifier], mark: UInt32)
+    /// Let go of UDP sockets: the port is free once the other side has closed its descriptors too. Reply: `done`.
+    case closeUDPSockets([SocketIdentifier])
+    /// Bind and listen on the control socket of an interface. Reply: `controlSocket`, with the listening descriptor and an
+    /// inotify descriptor that watches its folder.
+    case openControlSocket(InterfaceName)
+    /// Take over a listening control socket that the process was started with. Reply as for `openControlSocket`.
+    case adoptControlSocket(descriptor: Int32)
+    /// Remove the control socket's file, unless another has taken its place. Reply: `done`.
+    case removeControlSocket(ControlSocketIdentifier)
+    /// Open netlink in the network namespace that a device is in at present; in the service's own for nil. Reply: `netlink`,
+    /// with a descriptor subscribed to changes and one for questions.
+    case openNetlink(namespaceOf: DeviceIdentifier?)
+}
+
+/// What the privileged side answers.
+enum PrivilegedReply: Equatable, Codable, Sendable {
+    /// It is done; no descriptors.
+    case done
+    /// A TUN device, with one descriptor.
+    case device(DeviceIdentifier, name: InterfaceName)
+    /// UDP sockets on a port, with a descriptor for each one that has an identifier.
+    case sockets(v4: SocketIdentifier?, v6: SocketIdentifier?, port: UInt16)
+    /// A control socket: its file's folder and name; two descriptors.
+    case controlSocket(ControlSocketIdentifier, folder: String, file: String)
+    /// Netlink, with two descriptors. True when it is in the namespace that the service itself is in.
+    case netlink(isHome: Bool)
+    /// It could not be done.
+    case failed(PrivilegedFailure)
+}
+
+/// Why a privileged request was not carried out.
+enum PrivilegedFailure: Error, Hashable, Codable, Sendable {
+    /// A system call failed.
+    case systemCall(SystemCallError)
+    /// A live process answers on the control socket.
+    case controlSocketInUse
+    /// The identifier names nothing.
+    case unknownIdentifier
+    /// The inherited descriptor is not what it was said to be.
+    case unsuitableDescriptor
+    /// The other side answered something that does not fit the request.
+    case unexpectedReply
+}
+
+extension PrivilegedFailure: CustomStringConvertible {
+    /// What went wrong, for a log.
+    var description: String {
+        switch self {
+        case .systemCall(let error): error.description
+        case .controlSocketInUse: "another process is serving the control socket of this interface"
+        case .unknownIdentifier: "no such device or socket"
+        case .unsuitableDescriptor: "an inherited descriptor is not of the expected kind"
+        case .unexpectedReply: "the privileged side gave an answer that does not fit the question"
+        }
+    }
+}

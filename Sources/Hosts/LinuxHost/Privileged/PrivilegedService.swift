@@ -1,0 +1,67 @@
+internal import Glibc
+
+/// The only code that makes privileged calls. It keeps a duplicate of every descriptor that it hands out and that it may have to
+/// act on again.
+struct PrivilegedService: ~Copyable {
+    /// The folder of control sockets.
+    let controlSocketFolder: String
+    private var nextIdentifier: UInt32 = 1
+    var devices: [DeviceIdentifier: OwnedDescriptor] = [:]
+    var sockets: [SocketIdentifier: OwnedDescriptor] = [:]
+    var controlSockets: [ControlSocketIdentifier: ControlSocketFile] = [:]
+
+    /// A service that has opened nothing yet.
+    init(controlSocketFolder: String = "/var/run/wireguard") {
+        self.controlSocketFolder = controlSocketFolder
+    }
+
+    /// Carries out a request.
+    mutating func perform(_ request: PrivilegedRequest) -> PrivilegedExchange {
+        do throws(PrivilegedFailure) {
+            switch request {
+            case .openTUN(let name, let maximumTransmissionUnit):
+                return try openTUN(name, maximumTransmissionUnit: maximumTransmissionUnit)
+            case .adoptTUN(let descriptor): return try adoptTUN(descriptor)
+            case .closeTUN(let identifier):
+                guard devices.removeValue(forKey: identifier) != nil else { throw .unknownIdentifier }
+                return PrivilegedExchange(.done)
+            case .openUDPSockets(let port, let mark): return try openUDPSockets(port: port, mark: mark)
+            case .setMark(let identifiers, let mark): return try setMark(mark, on: identifiers)
+            case .closeUDPSockets(let identifiers):
+                for identifier in identifiers where sockets.removeValue(forKey: identifier) == nil {
+                    throw .unknownIdentifier
+                }
+                return PrivilegedExchange(.done)
+            case .openControlSocket(let name): return try openControlSocket(for: name)
+            case .adoptControlSocket(let descriptor): return try adoptControlSocket(descriptor)
+            case .removeControlSocket(let identifier): return try removeControlSocket(identifier)
+            case .openNetlink(let device): return try openNetlink(namespaceOf: device)
+            }
+        } catch {
+            return PrivilegedExchange(.failed(error))
+        }
+    }
+
+    /// A number that no earlier device or socket had.
+    mutating func makeIdentifier() -> UInt32 {
+        defer { nextIdentifier &+= 1 }
+        return nextIdentifier
+    }
+}
+
+/// A descriptor that a collection can hold.
+final class OwnedDescriptor: Sendable {
+    let descriptor: FileDescriptor
+
+    init(_ descriptor: consuming FileDescriptor) {
+        self.descriptor = descriptor
+    }
+}
+
+/// Runs a system call on behalf of the service.
+@inline(__always)
+func privilegedCall<Result: SignedInteger>(
+    _ operation: StaticString, _ call: () -> Result
+) throws(PrivilegedFailure) -> Result {
+    do throws(SystemCallError) { return try systemCall(operation, call) } catch { throw .systemCall(error) }
+}

@@ -1,0 +1,155 @@
+internal import CLinux
+internal import Glibc
+
+extension PrivilegedService {
+    /// The size of the sockets' buffers in bytes, when it is permitted: enough for a burst of super-packets.
+    static let socketBufferSize: Int32 = 7 << 20
+    /// How often another port is tried when the one that the kernel chose for IPv4 is taken in IPv6.
+    static let portAttempts = 100
+
+    /// Binds a socket of each family that the machine has to one port.
+    mutating func openUDPSockets(port: UInt16, mark: UInt32) throws(PrivilegedFailure) -> PrivilegedExchange {
+        var attempts = port == 0 ? Self.portAttempts : 1
+        while true {
+            attempts -= 1
+            do throws(SystemCallError) {
+                return try bindPair(port: port, mark: mark)
+            } catch {
+                if error.errno != EADDRINUSE || attempts == 0 { throw .systemCall(error) }
+            }
+        }
+    }
+
+    /// Changes the mark of sockets that were opened earlier.
+    func setMark(_ mark: UInt32, on identifiers: [SocketIdentifier]) throws(PrivilegedFailure) -> PrivilegedExchange {
+        for identifier in identifiers {
+            guard let socket = sockets[identifier] else { throw .unknownIdentifier }
+            do throws(SystemCallError) {
+                try setOption("SO_MARK", SOL_SOCKET, SO_MARK, Int32(bitPattern: mark), of: socket.descriptor)
+            } catch { throw .systemCall(error) }
+        }
+        return PrivilegedExchange(.done)
+    }
+
+    private mutating func bindPair(port: UInt16, mark: UInt32) throws(SystemCallError) -> PrivilegedExchange {
+        var descriptors = DescriptorList()
+        var identifiers: [AddressFamily: SocketIdentifier] = [:]
+        var duplicates: [(SocketIdentifier, OwnedDescriptor)] = []
+        var port = port
+        var missing: SystemCallError?
+        for family in AddressFamily.allCases {
+            do throws(SystemCallError) {
+                let descriptor = try makeSocket(family, mark: mark)
+                port = try bind(descriptor, family: family, port: port)
+                let identifier = SocketIdentifier(rawValue: makeIdentifier())
+                duplicates.append((identifier, OwnedDescriptor(try descriptor.duplicate())))
+                identifiers[family] = identifier
+                descriptors.append(descriptor)
+            } catch {
+                guard error.meansMissingFamily else { throw error }
+                missing = error
+            }
+        }
+        if let missing, identifiers.isEmpty { throw missing }
+        for (identifier, duplicate) in duplicates { sockets[identifier] = duplicate }
+        return PrivilegedExchange(
+            .sockets(v4: identifiers[.v4], v6: identifiers[.v6], port: port), descriptors)
+    }
+
+    private func makeSocket(_ family: AddressFamily, mark: UInt32) throws(SystemCallError) -> FileDescriptor {
+        let type = Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue) | Int32(SOCK_NONBLOCK.rawValue)
+        let descriptor = FileDescriptor(
+            adopting: try systemCall("socket") { socket(family.socketFamily, type, Int32(IPPROTO_UDP)) })
+        let socketLevel = SOL_SOCKET
+        switch family {
+        case .v4:
+            let level = Int32(IPPROTO_IP)
+            try setOption("IP_PKTINFO", level, IP_PKTINFO, 1, of: descriptor)
+            try setOption("IP_RECVTOS", level, IP_RECVTOS, 1, of: descriptor)
+            // The outer header leaves without DF, so that any path carries it.
+            try setOption("IP_MTU_DISCOVER", level, IP_MTU_DISCOVER, IP_PMTUDISC_DONT, of: descriptor)
+        case .v6:
+            let level = Int32(IPPROTO_IPV6)
+            try setOption("IPV6_V6ONLY", level, IPV6_V6ONLY, 1, of: descriptor)
+            try setOption("IPV6_RECVPKTINFO", level, IPV6_RECVPKTINFO, 1, of: descriptor)
+            try setOption("IPV6_RECVTCLASS", level, IPV6_RECVTCLASS, 1, of: descriptor)
+            try setOption("IPV6_MTU_DISCOVER", level, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_DONT, of: descriptor)
+        }
+        // Without the privilege the size is what the system allows, which is no reason not to start.
+        for (forced, plain) in [(SO_RCVBUFFORCE, SO_RCVBUF), (SO_SNDBUFFORCE, SO_SNDBUF)] {
+            do throws(SystemCallError) {
+                try setOption("SO_RCVBUFFORCE", socketLevel, forced, Self.socketBufferSize, of: descriptor)
+            } catch {
+                try setOption("SO_RCVBUF", socketLevel, plain, Self.socketBufferSize, of: descriptor)
+            }
+        }
+        if mark != 0 {
+            try setOption("SO_MARK", socketLevel, SO_MARK, Int32(bitPattern: mark), of: descriptor)
+        }
+        return descriptor
+    }
+
+    /// Binds to the unspecified address and returns the port.
+    private func bind(
+        _ descriptor: borrowing FileDescriptor, family: AddressFamily, port: UInt16
+    ) throws(SystemCallError) -> UInt16 {
+        let number = descriptor.rawValue
+        switch family {
+        case .v4:
+            var address = sockaddr_in()
+            address.sin_family = sa_family_t(AF_INET)
+            address.sin_port = port.bigEndian
+            _ = try systemCall("bind") { unsafe withSocketAddress(&address) { unsafe Glibc.bind(number, $0, $1) } }
+            var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+            _ = try systemCall("getsockname") {
+                unsafe withSocketAddress(&address) { pointer, _ in unsafe getsockname(number, pointer, &length) }
+            }
+            return UInt16(bigEndian: address.sin_port)
+        case .v6:
+            var address = sockaddr_in6()
+            address.sin6_family = sa_family_t(AF_INET6)
+            address.sin6_port = port.bigEndian
+            _ = try systemCall("bind") { unsafe withSocketAddress(&address) { unsafe Glibc.bind(number, $0, $1) } }
+            var length = socklen_t(MemoryLayout<sockaddr_in6>.size)
+            _ = try systemCall("getsockname") {
+                unsafe withSocketAddress(&address) { pointer, _ in unsafe getsockname(number, pointer, &length) }
+            }
+            return UInt16(bigEndian: address.sin6_port)
+        }
+    }
+
+    private func setOption(
+        _ name: StaticString, _ level: Int32, _ option: Int32, _ value: Int32, of descriptor: borrowing FileDescriptor
+    ) throws(SystemCallError) {
+        let number = descriptor.rawValue
+        var value = value
+        _ = try systemCall(name) {
+            // The pointer lives for the call and the length is the integer's.
+            unsafe setsockopt(number, level, option, &value, socklen_t(MemoryLayout<Int32>.size))
+        }
+    }
+}
+
+extension SystemCallError {
+    /// True when a socket could not be made or bound because the machine lacks the family, or because a system-call filter
+    /// refuses it.
+    fileprivate var meansMissingFamily: Bool {
+        switch (operation, errno) {
+        case ("socket", EAFNOSUPPORT), ("socket", EPROTONOSUPPORT), ("socket", EPERM), ("socket", EACCES): true
+        case ("bind", EADDRNOTAVAIL), ("bind", EAFNOSUPPORT): true
+        default: false
+        }
+    }
+}
+
+/// Lends a socket address of either family as the general type that the socket calls take, with its size.
+func withSocketAddress<Address, Result>(
+    _ address: inout Address, _ body: (UnsafeMutablePointer<sockaddr>, socklen_t) -> Result
+) -> Result {
+    unsafe withUnsafeMutablePointer(to: &address) { pointer in
+        // Every socket address begins with the fields of sockaddr; callers pass the size of what they have.
+        unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { general in
+            unsafe body(general, socklen_t(MemoryLayout<Address>.size))
+        }
+    }
+}
