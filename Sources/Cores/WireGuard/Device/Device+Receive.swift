@@ -115,10 +115,10 @@ extension Device {
             return nil
         }
         let packet = plaintext.lowerBound..<plaintext.lowerBound + header.totalLength
-        if ExplicitCongestionNotification(trafficClass: outerTrafficClass) == .ce, header.ecn.isECNCapableTransport {
-            // RFC 6040, section 4.2: congestion on the way is told to the inner transport.
+        let outer = ExplicitCongestionNotification(trafficClass: outerTrafficClass)
+        if outer == .ce {
             var bytes = buffer.slice(packet)
-            bytes.markCongestionExperienced()
+            _ = ExplicitCongestionNotification.decapsulate(outer: outer, in: &bytes)
         }
         return packet
     }

@@ -86,8 +86,7 @@ extension Device {
     /// The outer traffic class of a packet: no DSCP, which would tell about the inside, and the ECN bits with CE replaced by
     /// ECT(0) (RFC 6040, section 4.1, as Linux: congestion so far was not on this path).
     static func outerTrafficClass(forInner trafficClass: UInt8) -> UInt8 {
-        let ecn = ExplicitCongestionNotification(trafficClass: trafficClass)
-        return (ecn == .ce ? .ect0 : ecn).rawValue
+        ExplicitCongestionNotification(trafficClass: trafficClass).encapsulated.rawValue
     }
 
     /// True when the packet is a datagram of ours to the very peer that it would be sent to: sealing it again and again would
