@@ -88,11 +88,13 @@ class PacketCapture:
     """
 
     def __init__(self, namespace: NetworkNamespace, interface: Optional[str] = None):
-        self._socket = namespace.socket(socket.AF_PACKET, socket.SOCK_DGRAM, 0)
+        # With protocol 0 nothing arrives before the socket is bound to its interface.
+        protocol = 0 if interface else socket.htons(_ETH_P_ALL)
+        self._socket = namespace.socket(socket.AF_PACKET, socket.SOCK_DGRAM, protocol)
         self._socket.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, 32 << 20)
-        with namespace.entered():
-            # An empty name binds to every interface; binding is what starts the flow of packets.
-            self._socket.bind((interface or "", _ETH_P_ALL))
+        if interface:
+            with namespace.entered():
+                self._socket.bind((interface, _ETH_P_ALL))
         self._socket.settimeout(0.1)
         self._packets: "list[CapturedPacket]" = []
         self._lock = threading.Lock()

@@ -35,7 +35,7 @@ def transfer(
     """Runs iperf3 for `seconds` from `client` to a server in `server`, and returns the bytes delivered.
 
     Fails the check when it does not complete within `limit` seconds or nothing was delivered. UDP sends as fast as it
-    can; losses are not judged.
+    can; losses are not judged, nor is how streams share the time: all of them connect and end properly, that is all.
     """
     what = f"iperf3 {'UDP' if udp else 'TCP'} to {server_address}" + (f" with {streams} streams" if streams > 1 else "")
     listener = server.start(
@@ -61,8 +61,6 @@ def transfer(
             delivered = (sent - lost) * size // sent if sent else 0
         else:
             delivered = end["sum_received"]["bytes"]
-            idle = [str(i) for i, stream in enumerate(end["streams"]) if stream["receiver"]["bytes"] <= 0]
-            expect(not idle, f"{what}: nothing delivered in stream {', '.join(idle)}")
         expect(delivered > 0, f"{what}: nothing delivered")
         return delivered
     finally:

@@ -6,7 +6,7 @@ from wireguard_rows.pair import ADDRESS_1, ADDRESS_2, PORT_1, PORT_2, expect_pin
 from wireguard_rows.registry import check
 
 
-@check(18, "a local address that goes is replaced at once")
+@check(18, "a local address that goes is replaced at once", judges=(1,))
 def not_too_sticky(testbed: Testbed) -> None:
     pair = direct_pair(testbed)
     namespace = pair.first.namespace

@@ -48,8 +48,8 @@ def exact_bytes(testbed: Testbed) -> None:
         if testbed.judges(end):
             role = "initiator" if end == 2 else "responder"
             wait_until(
-                lambda: counted(end), f"the {role}'s counters showing 1372 bytes towards the initiator, 1428 or 1460 back",
-                1, detail=lambda: "{} received, {} sent".format(*interface.transfer(key)))
+                lambda: counted(end), f"the {role} counting 1372 bytes to the initiator, 1428 or 1460 from it", 1,
+                detail=lambda: "{} received, {} sent".format(*interface.transfer(key)))
             expect(interface.latest_handshake(key) != 0, f"end {end} shows no latest handshake")
 
 

@@ -81,9 +81,10 @@ def expect_no_ping(namespace: NetworkNamespace, destination: str, *options: str)
 
 
 def expect_flood(namespace: NetworkNamespace, destination: str, count: int = 10) -> None:
-    """`count` flood pings must all be answered."""
+    """Of `count` flood pings nine in ten must be answered (the kernel's test is content with one)."""
     result = namespace.ping(destination, "-f", "-q", count=count, seconds=2)
-    expect(result.received == count, f"ping -f {destination}: {result.received} of {count} answered: {result.summary}")
+    expect(result.received * 10 >= count * 9,
+           f"ping -f {destination}: {result.received} of {count} answered: {result.summary}")
 
 
 def loopback_pair(testbed: Testbed) -> "tuple[Pair, NetworkNamespace]":
