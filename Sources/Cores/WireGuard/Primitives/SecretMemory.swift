@@ -1,6 +1,8 @@
 /// Heap memory for keys and the state they are derived from. It has one owner, cannot be copied, never moves, and is
 /// overwritten with zeros before it is given back.
 ///
+/// It can be a property of a class. There, read it through `withBytes` or pass it to a function that borrows it.
+///
 /// Sending it to another thread is sound: it is uniquely owned, and nothing but its owner reaches the bytes.
 @safe
 public struct SecretMemory: ~Copyable, @unchecked Sendable {
@@ -45,6 +47,22 @@ public struct SecretMemory: ~Copyable, @unchecked Sendable {
             // The allocation lives and stays in place as long as `self`, whose exclusive access bounds the span.
             unsafe _overrideLifetime(MutableRawSpan(_unsafeBytes: storage), mutating: &self)
         }
+    }
+
+    /// Calls `body` with the bytes, for reading. Spans of a class's property cannot outlive the access to it: in a class this
+    /// takes the place of `bytes`.
+    public func withBytes<Result: ~Copyable, Failure: Error>(
+        _ body: (RawSpan) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        try body(bytes)
+    }
+
+    /// Calls `body` with the bytes, for reading and writing. In a class this takes the place of `mutableBytes`.
+    public mutating func withMutableBytes<Result: ~Copyable, Failure: Error>(
+        _ body: (inout MutableRawSpan) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        var bytes = mutableBytes
+        return try body(&bytes)
     }
 
     /// Overwrites every byte with zero.
