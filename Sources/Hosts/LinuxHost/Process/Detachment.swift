@@ -14,11 +14,22 @@ public enum Detachment {
         case died(status: Int32)
     }
 
+    /// The program that this process runs.
+    static let thisProgram = "/proc/self/exe"
+
     /// Starts the program with `arguments` (without its own name), and with `environment` added to this process's. The child
     /// finds its `ReadinessReport`; standard input is /dev/null, and so are output and error unless `keepsOutput`. Its folder
     /// is the root, so that it keeps no file system busy. Inherited descriptors that are not closed on exec stay open in it.
     public static func start(
         arguments: [String], environment: [(name: String, value: String)] = [], keepsOutput: Bool
+    ) throws(SystemCallError) -> Outcome {
+        try start(
+            program: thisProgram, arguments: arguments, environment: environment, keepsOutput: keepsOutput)
+    }
+
+    /// As above, with another program.
+    static func start(
+        program: String, arguments: [String], environment: [(name: String, value: String)], keepsOutput: Bool
     ) throws(SystemCallError) -> Outcome {
         var ends: [Int32] = [0, 0]
         _ = try systemCall("pipe2") { unsafe clinux_pipe2(&ends, O_CLOEXEC) }
@@ -27,7 +38,7 @@ public enum Detachment {
         do {
             let writeEnd = FileDescriptor(adopting: ends[1])
             child = try spawn(
-                arguments: arguments, environment: environment, keepsOutput: keepsOutput, pipe: writeEnd.rawValue)
+                program, arguments: arguments, environment: environment, keepsOutput: keepsOutput, pipe: writeEnd.rawValue)
             // Here the parent's copy closes: the end of file comes when the child's does.
         }
         let report = try readAll(from: readEnd)
@@ -41,7 +52,7 @@ public enum Detachment {
     }
 
     private static func spawn(
-        arguments: [String], environment: [(name: String, value: String)], keepsOutput: Bool, pipe: Int32
+        _ program: String, arguments: [String], environment: [(name: String, value: String)], keepsOutput: Bool, pipe: Int32
     ) throws(SystemCallError) -> pid_t {
         var actions = unsafe posix_spawn_file_actions_t()
         var attributes = posix_spawnattr_t()
@@ -76,7 +87,7 @@ public enum Detachment {
         var child: pid_t = 0
         // Unlike other calls this one returns its error number.
         let error = unsafe posix_spawn(
-            &child, "/proc/self/exe", &actions, &attributes, argumentList.pointer, environmentList.pointer)
+            &child, program, &actions, &attributes, argumentList.pointer, environmentList.pointer)
         if error != 0 { throw SystemCallError("posix_spawn", errno: error) }
         return child
     }

@@ -84,12 +84,19 @@ public struct LogMessage: ExpressibleByStringInterpolation, Sendable {
 public struct Log: Sendable {
     /// What is written, and what is left out.
     public let level: LogLevel
-    private let prefix: String
+    private let name: String
+    private let descriptorNumber: Int32
 
-    /// A log whose lines begin with `name`.
+    /// A log on standard error, whose lines carry `name`.
     public init(level: LogLevel, name: String) {
+        self.init(level: level, name: name, descriptorNumber: STDERR_FILENO)
+    }
+
+    /// A log on a descriptor that stays open.
+    init(level: LogLevel, name: String, descriptorNumber: Int32) {
         self.level = level
-        prefix = name
+        self.name = name
+        self.descriptorNumber = descriptorNumber
     }
 
     /// Writes what went wrong.
@@ -103,10 +110,10 @@ public struct Log: Sendable {
     }
 
     private func write(_ kind: StaticString, _ message: LogMessage) {
-        var line = "\(kind): (\(prefix)) \(message.text)\n"
+        var line = "\(kind): (\(name)) \(message.text)\n"
         line.withUTF8 { bytes in
             // The pointer and the length are the string's own. A log that cannot be written has nobody to complain to.
-            _ = unsafe Glibc.write(STDERR_FILENO, bytes.baseAddress, bytes.count)
+            _ = unsafe Glibc.write(descriptorNumber, bytes.baseAddress, bytes.count)
         }
     }
 }

@@ -88,7 +88,7 @@ enum ControlMessages {
                 let data = writeHeader(level: IPPROTO_IPV6, type: IPV6_PKTINFO, dataLength: 20, at: &offset, to: &bytes)
                 bytes.storeBigEndian(address.high, at: data)
                 bytes.storeBigEndian(address.low, at: data + 8)
-                let interface = address.isLinkLocalUnicast ? source.interfaceIndex : 0
+                let interface = address.isLinkLocal ? source.interfaceIndex : 0
                 bytes.storeBytes(of: interface, toByteOffset: data + 16, as: UInt32.self)
             }
             if transmission.trafficClass != 0 {
@@ -122,9 +122,4 @@ enum ControlMessages {
         // Bounds are checked by the callee; every bit pattern is a valid integer.
         unsafe bytes.unsafeLoadUnaligned(fromByteOffset: offset, as: UInt32.self)
     }
-}
-
-extension IPv6Address {
-    /// True in fe80::/10 (RFC 4291 section 2.5.6).
-    fileprivate var isLinkLocalUnicast: Bool { high >> 54 == 0x3FA }
 }

@@ -4,8 +4,8 @@ internal import WireGuard
 
 /// A datagram that could not be sent as it was meant to be.
 struct SendFailure: Equatable {
-    /// The peer it was for.
-    var peer: PeerIndex
+    /// The peer it was for; nil for an answer to somebody who is not known to be one.
+    var peer: PeerIndex?
     /// Where it was to go.
     var path: Path
     /// Why it failed.
