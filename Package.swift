@@ -30,7 +30,7 @@ var targets: [Target] = [
     module("Provider", layer: "Cores"),
     module("WireGuard", layer: "Cores", dependencies: ["ByteAccess", "IPPacket", "Provider"]),
 
-    module("SimulatedHost", layer: "Hosts", dependencies: ["IPPacket", "Provider", "WireGuard"]),
+    module("SimulatedHost", layer: "Hosts", dependencies: ["ByteAccess", "IPPacket", "Provider", "WireGuard"]),
 
     tests("IPPacket", layer: "Formats", dependencies: ["ByteAccess", "IPPacket"]),
 ]
@@ -59,7 +59,9 @@ var products: [Product] = [
 
         tests(
             "WireGuard", layer: "Cores",
-            dependencies: ["ByteAccess", "IPPacket", "Provider", "WireGuard", "OpenSSLCrypto", "SimulatedHost"]),
+            dependencies: [
+                "ByteAccess", "IPPacket", "Provider", "WireGuard", "OpenSSLCrypto", "SimulatedHost", "COpenSSL",
+            ]),
         tests(
             "OpenSSLCrypto", layer: "Adapters", dependencies: ["ByteAccess", "WireGuard", "OpenSSLCrypto", "COpenSSL"]),
         tests("LinuxHost", layer: "Hosts", dependencies: ["LinuxHost", "IPPacket", "Provider", "WireGuard"]),
