@@ -14,9 +14,18 @@ from wireguard_protocol.rig import Rig
 
 # Importing a module enters its checks.
 from wireguard_protocol import (  # noqa: F401
+    allowed_ips_checks,
     cookie_checks,
+    endpoint_checks,
     handshake_checks,
     message_checks,
+    outer_header_checks,
+    receive_checks,
+    refinement_checks,
+    secret_checks,
+    session_checks,
+    timer_checks,
+    transmit_checks,
 )
 
 

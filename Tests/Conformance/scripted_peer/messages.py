@@ -84,7 +84,8 @@ class Initiation(_Authenticated):
         if message_type(datagram) != MessageType.INITIATION:
             raise ValueError("not an initiation")
         word, sender = struct.unpack_from("<II", datagram)
-        return cls(sender, datagram[8:40], datagram[40:88], datagram[88:116], datagram[116:132], datagram[132:148], word)
+        return cls(sender, datagram[8:40], datagram[40:88], datagram[88:116], datagram[116:132], datagram[132:148],
+                   word)
 
     @classmethod
     def garbage(cls, receiver_public, cookie=None):

@@ -7,7 +7,10 @@ from .handshake import InitiatorHandshake, ResponderHandshake
 from .messages import CookieReply, Data, Initiation, MessageType, Response, message_type
 from .primitives import ZERO_KEY, KeyPair
 
-from waiting import CheckFailure
+from waiting import CheckFailure, pause
+
+#: Fifty initiations of a peer are consumed in a second; a little slower is always accepted.
+INITIATION_INTERVAL = 0.03
 
 
 class Unexpected(CheckFailure):
@@ -21,6 +24,7 @@ class ScriptedPeer:
         self.socket, self.daemon_public, self.daemon = sock, daemon_public, daemon
         self.keys = keys or KeyPair()
         self.preshared = preshared
+        self._next_handshake = 0.0
 
     @property
     def public_text(self):
@@ -74,7 +78,9 @@ class ScriptedPeer:
     # As initiator
 
     def handshake(self, **fields):
-        """An initiation that is not sent yet."""
+        """An initiation that is not sent yet; made no sooner after the last one than a peer may have them consumed."""
+        pause(max(0.0, self._next_handshake - time.monotonic()))
+        self._next_handshake = time.monotonic() + INITIATION_INTERVAL
         fields.setdefault("preshared", self.preshared)
         return InitiatorHandshake(self.keys, self.daemon_public, **fields)
 
@@ -91,6 +97,7 @@ class ScriptedPeer:
             response = Response.unpack(datagram.payload)
             if response.receiver == handshake.index:
                 break
+        self._next_handshake = time.monotonic() + INITIATION_INTERVAL
         session = handshake.finish(response)
         session.datagram, session.handshake, session.response = datagram, handshake, response
         return session
@@ -137,6 +144,14 @@ class ScriptedPeer:
                 continue
             datagram.message = message
             return session.open(message), datagram
+
+    def expect_packet(self, session, packet, timeout, why="", via=None):
+        """Waits for the data message of that session that carries `packet`; returns its datagram."""
+        deadline = time.monotonic() + timeout
+        while True:
+            plaintext, datagram = self.expect_data(session, max(0.01, deadline - time.monotonic()), why, via)
+            if plaintext.startswith(packet):
+                return datagram
 
     def collect_data(self, session, seconds, via=None):
         """All data messages of that session within so many seconds, as (plaintext, datagram)."""

@@ -15,7 +15,7 @@ RECEIVE_BUFFER = 8 << 20
 
 @dataclass
 class Datagram:
-    """A received datagram. `at` is the kernel's arrival time in UNIX seconds, so that a busy machine does not blur it."""
+    """A received datagram. `at` is when the kernel took it in, in UNIX seconds: a busy machine does not blur it."""
 
     payload: bytes
     source: tuple
@@ -40,9 +40,9 @@ class PeerSocket:
             self.socket.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_RECVTCLASS, 1)
             self.socket.setsockopt(socket.IPPROTO_IPV6, IPV6_RECVHOPLIMIT, 1)
             self.socket.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-            scope = namespace.interface_index(scope_interface) if scope_interface else 0
-            self.socket.bind((address, port, 0, scope))
-            self.scope = scope
+            with namespace.entered():
+                self.scope = socket.if_nametoindex(scope_interface) if scope_interface else 0
+            self.socket.bind((address, port, 0, self.scope))
         self.socket.setblocking(False)
         self.address, self.port = address, self.socket.getsockname()[1]
 
@@ -58,7 +58,7 @@ class PeerSocket:
             ancillary = [(socket.IPPROTO_IP, socket.IP_TOS, struct.pack("i", tos))]
         else:
             ancillary = [(socket.IPPROTO_IPV6, socket.IPV6_TCLASS, struct.pack("i", tos))]
-            destination = (*destination[:2], 0, getattr(self, "scope", 0))
+            destination = (*destination[:2], 0, self.scope)
         while True:
             try:
                 return self.socket.sendmsg([payload], ancillary, 0, destination)
