@@ -1,9 +1,10 @@
 """The testbed of a check that judges a daemon as a program: it also starts it in the background, or oddly."""
 
+import contextlib
 import os
 import subprocess
 import time
-from typing import Optional, Sequence
+from typing import Iterator, Optional, Sequence
 
 from daemon import SOCKET_DIRECTORY
 from network_namespace import NetworkNamespace
@@ -29,6 +30,16 @@ class DaemonTestbed(Testbed):
         path = f"{SOCKET_DIRECTORY}/{interface}.sock"
         self.on_exit(_unlink, path)
         return path
+
+    @contextlib.contextmanager
+    def prefixed(self, *words: str) -> Iterator[None]:
+        """Inside the block, daemons start by way of these words: `WORDS... COMMAND -f IFNAME`."""
+        plain = dict(self._command_of_end)
+        self._command_of_end = {end: [*words, *command] for end, command in plain.items()}
+        try:
+            yield
+        finally:
+            self._command_of_end = plain
 
     def file(self, name: str) -> str:
         """A path in this check's own temporary folder."""

@@ -65,7 +65,8 @@ def set_errno(path: str, raw_lines: bytes, seconds: float = 20.0) -> Optional[in
 
 def apply(path: str, *lines: str) -> None:
     """A set that must be accepted."""
-    expect_equal(uapi.set(path, *lines).errno, 0, f"errno of a set of {len(lines)} good lines ({lines[0] if lines else ''}…)")
+    first = lines[0] if lines else ""
+    expect_equal(uapi.set(path, *lines).errno, 0, f"errno of a set of {len(lines)} good lines ({first}…)")
 
 
 def state(path: str) -> "State":

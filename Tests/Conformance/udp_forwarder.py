@@ -15,7 +15,22 @@ class UDPForwarder:
     the server sees everything come from `back`. Each datagram is judged on its own, in both directions.
     """
 
-    def __init__(self, front, back, server, delay=0.0, loss=0.0, reorder=0.0, duplicate=0.0, reorder_delay=0.05, seed=1):
+    def __init__(
+        self,
+        front: socket.socket,
+        back: socket.socket,
+        server: "tuple[str, int]",
+        delay: float = 0.0,
+        loss: float = 0.0,
+        reorder: float = 0.0,
+        duplicate: float = 0.0,
+        reorder_delay: float = 0.05,
+        seed: int = 1,
+    ):
+        """`delay` is in seconds and for each way; `loss`, `reorder` and `duplicate` are shares of all datagrams.
+
+        A datagram to be reordered waits for up to `reorder_delay` seconds more than the others.
+        """
         self.front, self.back, self.server = front, back, server
         self.delay, self.loss, self.reorder, self.duplicate = delay, loss, reorder, duplicate
         self.reorder_delay = reorder_delay

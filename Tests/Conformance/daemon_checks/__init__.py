@@ -3,7 +3,9 @@
 Importing this package fills `registry`.
 """
 
-from daemon_checks import ending, environment, start, uapi_configuration, uapi_protocol, wg_quick, wg_tool  # noqa: F401
+from daemon_checks import (  # noqa: F401
+    ending, endurance, environment, link, routing, sessions, start, transfers, uapi_configuration,
+    uapi_protocol, wg_quick, wg_tool)
 from daemon_checks.registry import in_order, lasting, registry, selected_by
 
 __all__ = ["in_order", "lasting", "registry", "selected_by"]

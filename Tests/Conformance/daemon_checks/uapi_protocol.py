@@ -75,7 +75,8 @@ def socket_mode(testbed: DaemonTestbed) -> None:
     # A mount namespace with an empty /run, and a mask that hides nothing.
     script = 'mount -t tmpfs none "$1" && umask 0 && shift && exec "$@"'
     process = testbed.start(
-        namespace, "unshare", "--mount", "sh", "-c", script, "sh", os.path.dirname(folder), *testbed.foreground_command, name)
+        namespace, "unshare", "--mount", "sh", "-c", script, "sh", os.path.dirname(folder),
+        *testbed.foreground_command, name)
     seen = f"/proc/{process.pid}/root{folder}"
     path = os.path.join(seen, name + ".sock")
     wait_until(lambda: os.path.exists(path), "the socket's file", 20)
@@ -260,7 +261,8 @@ def busy_port(testbed: DaemonTestbed) -> None:
     for address in ("0.0.0.0", "::"):
         taken = testbed.enter(namespace.udp_socket(address, 0))
         port = taken.getsockname()[1]
-        expect_equal(uapi.set(path, f"listen_port={port}").errno, -errno.EADDRINUSE, f"errno for a port busy on {address}")
+        expect_equal(
+            uapi.set(path, f"listen_port={port}").errno, -errno.EADDRINUSE, f"errno for a port busy on {address}")
         expect_equal(state(path).device.get("listen_port"), "1", f"listen_port after the refusal ({address})")
         expect(udp_inodes(namespace, 1), f"no socket is bound to the old port after the refusal ({address})")
         pair.expect_pings(5, f"after the refusal of a port busy on {address}")

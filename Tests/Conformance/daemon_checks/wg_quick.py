@@ -33,7 +33,8 @@ class Quick:
         self.keys, self.peer_keys, self.preshared = KeyPair.generate(), KeyPair.generate(), generate_preshared_key()
         self.peer = testbed.interface(2, self.other)
         self.peer.set(
-            *self.peer.peer_words(self.keys.public, preshared_key=self.preshared, allowed_ips="10.8.0.2/32,fd08::2/128"),
+            *self.peer.peer_words(
+                self.keys.public, preshared_key=self.preshared, allowed_ips="10.8.0.2/32,fd08::2/128"),
             private_key=self.peer_keys.private, listen_port=2)
         self.peer.add_address("10.8.0.1/24", "fd08::1/64")
         self.other.add_address("lo", f"{FAR}/32", f"{FAR6}/128")
@@ -129,7 +130,7 @@ def split_tunnel(testbed: DaemonTestbed) -> None:
     namespace, name = quick.namespace, quick.name
     link = namespace.link(name)
     expect("UP" in link["flags"], "the link is not up")
-    # The smallest endpoint route's 1,500 less 80.
+    # The 1,500 of the route to the endpoint less 80.
     expect_equal(link["mtu"], 1420, "the MTU")
     addresses = namespace.ip("-o", "address", "show", "dev", name)
     for address in ("10.8.0.2/24", "fd08::2/64"):
@@ -162,8 +163,8 @@ def full_tunnel(testbed: DaemonTestbed) -> None:
     expect_equal(commands.run(["wg", "show", name, "fwmark"]).stdout.strip(), "0xca6c", "the fwmark")
     for family in ("-4", "-6"):
         rules = namespace.ip(family, "rule")
-        expect(re.search(r"not from all fwmark 0xca6c lookup 51820", rules), f"the rule on the mark is missing ({family})")
-        expect("suppress_prefixlength 0" in rules, f"the rule that suppresses the default route is missing ({family})")
+        expect(re.search(r"not from all fwmark 0xca6c lookup 51820", rules), f"no rule on the mark ({family})")
+        expect("suppress_prefixlength 0" in rules, f"no rule that suppresses the default route ({family})")
         expect("default" in namespace.ip(family, "route", "show", "table", "51820"), f"table 51820 is empty ({family})")
     expect(f"wg-quick-{name}" in namespace.run("nft", "list", "tables").stdout, "the firewall's table is missing")
     with PacketCapture(namespace, "under") as capture:

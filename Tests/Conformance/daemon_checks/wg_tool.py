@@ -59,11 +59,11 @@ def show(testbed: DaemonTestbed) -> None:
     first = rows[PEERS[0]]
     expect_equal(sorted(first[2].split(",")), ["10.1.0.0/16", "2001:db8:1::/48"], "allowed IPs in wg show dump")
     expect_equal(first[:2] + first[3:], [preshared, "192.0.2.1:51820", "0", "0", "0", "25"], "a peer of wg show dump")
-    expect_equal(rows[PEERS[1]], ["(none)", "[2001:db8::1]:1", "(none)", "0", "0", "0", "off"], "a peer of wg show dump")
+    expect_equal(rows[PEERS[1]], ["(none)", "[2001:db8::1]:1", "(none)", "0", "0", "0", "off"], "the other peer of dump")
 
     picture = commands.run(["wg", "show", name]).stdout
-    for line in (f"interface: {name}", f"  public key: {pair.public}", "  private key: (hidden)", "  listening port: 51820",
-                 "  fwmark: 0xca6c", f"peer: {PEERS[0]}", "  preshared key: (hidden)", "  endpoint: 192.0.2.1:51820",
+    for line in (f"interface: {name}", f"  public key: {pair.public}", "  private key: (hidden)",
+                 "  listening port: 51820", "  fwmark: 0xca6c", f"peer: {PEERS[0]}", "  preshared key: (hidden)", "  endpoint: 192.0.2.1:51820",
                  "  persistent keepalive: every 25 seconds", f"peer: {PEERS[1]}", "  allowed ips: (none)"):
         expect(line in picture.splitlines(), f"wg show does not print {line!r}")
     for line in ("latest handshake", "transfer"):
@@ -104,7 +104,7 @@ def set_properties(testbed: DaemonTestbed) -> None:
     expect_equal(interface.show("public-key"), pair.public, "the public key")
     expect_equal(sorted(interface.show("peers").split()), sorted(PEERS[:3]), "the peers")
     for key in PEERS[:2]:
-        expect_equal(interface.show_by_peer("allowed-ips")[key], ["(none)"], "the allowed IPs of a peer that lost or had none")
+        expect_equal(interface.show_by_peer("allowed-ips")[key], ["(none)"], "the allowed IPs without any")
     expect_equal(sorted(interface.show_by_peer("allowed-ips")[PEERS[2]]), ["10.1.0.0/16", "10.2.0.0/16"],
                  "the allowed IPs of the peer that named them last")
     interface.set("fwmark", "0x10")
@@ -141,7 +141,8 @@ def configurations(testbed: DaemonTestbed) -> None:
         expect_equal(sorted(interface.show("peers").split()), sorted(peers), f"the peers after {when}")
         for key in peers:
             number = PEERS.index(key) + 1
-            expect_equal(interface.show_by_peer("allowed-ips")[key], [f"10.{number}.0.0/16"], f"allowed IPs after {when}")
+            expect_equal(
+                interface.show_by_peer("allowed-ips")[key], [f"10.{number}.0.0/16"], f"allowed IPs after {when}")
 
     whole = _configuration(private, PEERS[:3])
     _apply("setconf", interface, whole)
