@@ -4,11 +4,12 @@ import os
 import signal
 from typing import Callable
 
+import uapi
 from daemon_checks.registry import check
 from daemon_testbed import BackgroundDaemon, DaemonTestbed, process_ids
 from network_namespace import NetworkNamespace
 from tunnel_pair import tunnel_pair
-from waiting import expect, wait_until
+from waiting import expect, expect_equal, wait_until
 
 #: The reference says two seconds; a busy machine may make it longer.
 LIMIT = 6.0
@@ -54,6 +55,7 @@ def _enter(identifier: str, way: End, what: str) -> None:
 
         background = BackgroundDaemon(testbed, namespace, "b")
         pid = background.pid
+        expect_equal(uapi.get(background.socket_path).errno, 0, "errno of get")
         if identifier in ("tun", "sigterm"):
             namespace.ip("link", "set", background.interface, "up")
         way(namespace, background.interface, pid)

@@ -13,7 +13,7 @@ from daemon_checks.registry import check
 from daemon_testbed import DaemonTestbed
 from tunnel_pair import tunnel_pair, udp_inodes
 from uapi_connection import UAPIConnection, apply, set_errno, state
-from waiting import expect, expect_equal, wait_until
+from waiting import expect, expect_equal, pause, wait_until
 
 PEER_A, PEER_B = keys(2, seed=14)
 
@@ -135,6 +135,8 @@ def half_line(testbed: DaemonTestbed) -> None:
     for cut in ("", "s", "set=1", "set=1\n", "set=1\nfwmark=1", "set=1\nfwmark=", "set=1\nfwm", "get=1", "get=1\n"):
         with UAPIConnection(path) as connection:
             connection.send(cut)
+    # Time in which a daemon might yet do something with it.
+    pause(0.5)
     expect_equal(state(path).device.get("fwmark"), "9", "fwmark")
 
 
