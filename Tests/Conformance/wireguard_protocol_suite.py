@@ -82,4 +82,4 @@ def _run(check: Check, prefix: str, command: "list[str]", logs: str) -> Run:
         with Rig(prefix, command, logs, **check.options) as rig:
             check.body(rig)
 
-    return Run(f"{check.identifier} {check.title}", body)
+    return Run(f"{check.identifier} {check.title}", body, check.loud)

@@ -15,6 +15,7 @@ class Check:
     identifier: str
     title: str
     body: Callable  # takes a Rig
+    loud: bool  # floods: runs beside no other check
     seconds: int  # how long it waits for protocol timers; 0: a few seconds at most
     options: dict  # how its rig is built
 
@@ -27,11 +28,11 @@ class Check:
 checks: "list[Check]" = []
 
 
-def check(identifier: str, title: str, *, seconds: int = 0, **options) -> Callable:
+def check(identifier: str, title: str, *, seconds: int = 0, loud: bool = False, **options) -> Callable:
     """Decorator that enters a function; `options` go to the Rig."""
 
     def enter(body: Callable) -> Callable:
-        checks.append(Check(identifier, title, body, seconds, options))
+        checks.append(Check(identifier, title, body, loud, seconds, options))
         return body
 
     return enter
