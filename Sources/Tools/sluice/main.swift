@@ -1,1 +1,15 @@
+import Glibc
 import LinuxHost
+
+switch CommandLineArguments.parse(Array(CommandLine.arguments.dropFirst())) {
+case .help:
+    print(CommandLineArguments.helpText, terminator: "")
+case .version:
+    print("sluice \(CommandLineArguments.versionText)")
+case .wrong(let problem):
+    complain(problem)
+    complain("Try 'sluice --help'.")
+    exit(2)
+case .interface(let name, let isForeground):
+    exit(runInterface(named: name, isForeground: isForeground))
+}

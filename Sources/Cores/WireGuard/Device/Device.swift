@@ -15,7 +15,8 @@ public struct Device<Primitives: Cryptography>: ~Copyable {
     // Settings.
 
     var identity: Identity?
-    var isUp = false
+    /// True while the link is up.
+    public internal(set) var isUp = false
     /// The device's MTU in bytes: what padding may not exceed.
     public var mtu = 1420
     /// The UDP port that the host's sockets are bound to, in host order; zero when there are none. Shown to operators, and

@@ -1,3 +1,5 @@
+internal import Glibc
+
 /// Names a TUN device between the privileged side and the rest.
 struct DeviceIdentifier: Hashable, Codable, Sendable {
     /// The number that the privileged side chose.
@@ -73,6 +75,18 @@ enum PrivilegedFailure: Error, Hashable, Codable, Sendable {
     case unsuitableDescriptor
     /// The other side answered something that does not fit the request.
     case unexpectedReply
+}
+
+extension PrivilegedFailure {
+    /// The `errno` that tells a control client about the failure.
+    var errorNumber: Int32 {
+        switch self {
+        case .systemCall(let error): error.errno
+        case .controlSocketInUse: EADDRINUSE
+        case .unknownIdentifier, .unsuitableDescriptor: EBADF
+        case .unexpectedReply: EIO
+        }
+    }
 }
 
 extension PrivilegedFailure: CustomStringConvertible {

@@ -134,6 +134,13 @@ struct SendResult: Equatable {
         used += train.offset + train.length
     }
 
+    /// Forgets everything that waits.
+    mutating func removeAll() {
+        count = 0
+        used = 0
+        trainCount = 0
+    }
+
     /// Sends everything and empties the batch. Never waits: what finds a buffer full is dropped and counted.
     ///
     /// A datagram whose local source the kernel no longer accepts is sent once more without it. Each failure but a full buffer
@@ -152,9 +159,7 @@ struct SendResult: Equatable {
             }
             start = end
         }
-        count = 0
-        used = 0
-        trainCount = 0
+        removeAll()
         return result
     }
 
