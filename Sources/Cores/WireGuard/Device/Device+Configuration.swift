@@ -5,9 +5,11 @@ extension Device {
     // MARK: The device
 
     /// Sets the private key (32 bytes; clamped here). All sessions and handshakes end and their keys are wiped; handshakes
-    /// with the new key may start at once. A peer with the device's own public key is removed.
+    /// with the new key may start at once. A peer with the device's own public key is removed. Setting the key that is set
+    /// already changes nothing.
     public mutating func setPrivateKey(_ key: RawSpan, at now: Instant) {
         let identity = Identity(privateKey: key, using: cryptography)
+        if isOwn(identity.publicKey) { return }
         if let own = slotsByKey[identity.publicKey] { removePeer(own) }
         cookieChecker = CookieChecker(publicKey: identity.publicKey)
         self.identity = consume identity
@@ -86,12 +88,7 @@ extension Device {
     /// - Returns: Nil when the key is the device's own, or when there are 2^20 peers already.
     public mutating func addPeer(_ key: PublicKey) -> PeerIndex? {
         if let known = slotsByKey[key] { return known }
-        let isOwn =
-            switch identity {
-            case .some(let identity): identity.publicKey == key
-            case .none: false
-            }
-        guard !isOwn, !isFull else { return nil }
+        guard !isOwn(key), !isFull else { return nil }
         let slot = freeSlots.popLast() ?? UInt32(peers.count)
         let peer = Peer(publicKey: key, index: PeerIndex(rawValue: slot))
         if Int(slot) == peers.count { peers.append(peer) } else { peers[Int(slot)] = peer }
@@ -182,6 +179,13 @@ extension Device {
     var isFull: Bool { slotsByKey.count >= ProtocolConstants.maximumPeers }
 
     // MARK: Inside
+
+    private func isOwn(_ key: PublicKey) -> Bool {
+        switch identity {
+        case .some(let identity): identity.publicKey == key
+        case .none: false
+        }
+    }
 
     private mutating func startWaiting(_ peer: Peer) {
         if !peer.staged.isEmpty { schedule(.flush, for: peer) }
