@@ -5,7 +5,8 @@ public import WireGuard
 /// X25519 and ChaCha20-Poly1305 from OpenSSL 3 (libcrypto).
 ///
 /// An instance belongs to one thread. It owns one cipher context for each direction, so that sealing and opening allocate
-/// nothing, and overwrites their keys before a call returns. X25519 allocates what it needs for each call and cleanses it.
+/// nothing, and overwrites their keys before a call returns. X25519 allocates what it needs for each call, and OpenSSL cleanses
+/// that when it frees it; the copies of the private key that it leaves on the stack are overwritten here.
 public final class OpenSSLCryptography: Cryptography {
     private let sealing: AEADContext
     private let opening: AEADContext
@@ -31,6 +32,7 @@ public final class OpenSSLCryptography: Cryptography {
         precondition(secret.byteCount == KeyAgreement.keyLength)
         let isUsable = agreement.deriveSharedSecret(privateKey: privateKey, publicKey: publicKey, into: &secret)
         if !isUsable { wipe(&secret) }
+        scrubStack()
         return isUsable
     }
 
