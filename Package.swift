@@ -64,7 +64,9 @@ var products: [Product] = [
             ]),
         tests(
             "OpenSSLCrypto", layer: "Adapters", dependencies: ["ByteAccess", "WireGuard", "OpenSSLCrypto", "COpenSSL"]),
-        tests("LinuxHost", layer: "Hosts", dependencies: ["LinuxHost", "IPPacket", "Provider", "WireGuard"]),
+        tests(
+            "LinuxHost", layer: "Hosts",
+            dependencies: ["ByteAccess", "IPPacket", "Provider", "WireGuard", "LinuxHost", "CLinux"]),
         tests(
             "SimulatedHost", layer: "Hosts",
             dependencies: ["ByteAccess", "IPPacket", "Provider", "WireGuard", "OpenSSLCrypto", "SimulatedHost"]),

@@ -26,7 +26,7 @@ extension PrivilegedService {
         return try keep(descriptor, name: name)
     }
 
-    /// Takes over an inherited descriptor, if it is that of a TUN device without packet information.
+    /// Takes over an inherited descriptor, if it is that of a TUN device without a virtio header.
     mutating func adoptTUN(_ number: Int32) throws(PrivilegedFailure) -> PrivilegedExchange {
         var flags: Int16 = 0
         var isDevice = false
@@ -38,9 +38,9 @@ extension PrivilegedService {
             isDevice = true
             return unsafe String(cString: base)
         }
-        // IFF_VNET_HDR would put a header before every packet that nobody expects yet.
-        let expected = Int32(IFF_TUN | IFF_NO_PI)
-        guard isDevice, Int32(flags) & (expected | Int32(IFF_VNET_HDR)) == expected,
+        // IFF_VNET_HDR would put a header before every packet that nobody expects yet. Whether there is packet information cannot be
+        // asked: the bit of IFF_NO_PI means IFF_NOFILTER in the answer.
+        guard isDevice, Int32(flags) & Int32(IFF_TUN | IFF_TAP | IFF_VNET_HDR) == Int32(IFF_TUN),
             let name = try? InterfaceName(string)
         else { throw .unsuitableDescriptor }
         let descriptor = FileDescriptor(adopting: number)

@@ -38,7 +38,8 @@ public enum Detachment {
         do {
             let writeEnd = FileDescriptor(adopting: ends[1])
             child = try spawn(
-                program, arguments: arguments, environment: environment, keepsOutput: keepsOutput, pipe: writeEnd.rawValue)
+                program, arguments: arguments, environment: environment, keepsOutput: keepsOutput,
+                pipe: writeEnd.rawValue)
             // Here the parent's copy closes: the end of file comes when the child's does.
         }
         let report = try readAll(from: readEnd)
@@ -52,7 +53,8 @@ public enum Detachment {
     }
 
     private static func spawn(
-        _ program: String, arguments: [String], environment: [(name: String, value: String)], keepsOutput: Bool, pipe: Int32
+        _ program: String, arguments: [String], environment: [(name: String, value: String)], keepsOutput: Bool,
+        pipe: Int32
     ) throws(SystemCallError) -> pid_t {
         var actions = unsafe posix_spawn_file_actions_t()
         var attributes = posix_spawnattr_t()

@@ -1,0 +1,64 @@
+import CLinux
+import Glibc
+
+@testable import LinuxHost
+
+/// Runs `body` on a thread that ends with it, and waits: for what cannot be undone on a thread.
+func onThreadOfItsOwn<Value>(_ body: @escaping () throws -> Value) throws -> Value {
+    var outcome: Result<Value, any Error>?
+    let work = Work { outcome = Result(catching: body) }
+    var thread = pthread_t()
+    let context = unsafe Unmanaged.passRetained(work).toOpaque()
+    let error = unsafe pthread_create(
+        &thread, nil,
+        { context in
+            if let context = unsafe context { unsafe Unmanaged<Work>.fromOpaque(context).takeRetainedValue().run() }
+            return nil
+        }, context)
+    if error != 0 { throw SystemCallError("pthread_create", errno: error) }
+    pthread_join(thread, nil)
+    guard let outcome else { throw SystemCallError("pthread_create", errno: EINVAL) }
+    return try outcome.get()
+}
+
+/// Makes the kernel answer `EAFNOSUPPORT` to this thread when it asks for sockets of a family, as long as it lives.
+func refuseSockets(of family: AddressFamily) throws {
+    // prctl has variable arguments, which Swift cannot call by name; on 64-bit Linux integers are passed alike either way.
+    typealias Prctl = @convention(c) (Int32, UInt, UInt, UInt, UInt) -> Int32
+    guard let symbol = unsafe dlsym(nil, "prctl") else { throw SystemCallError("dlsym", errno: ENOSYS) }
+    let prctl = unsafe unsafeBitCast(symbol, to: Prctl.self)
+    // Classic BPF: code, jump when true, jump when false, operand, in eight bytes each.
+    func instruction(_ code: UInt16, _ whenTrue: UInt8, _ whenFalse: UInt8, _ operand: UInt32) -> UInt64 {
+        UInt64(code) | UInt64(whenTrue) << 16 | UInt64(whenFalse) << 24 | UInt64(operand) << 32
+    }
+    #if arch(x86_64)
+        let socketCall: UInt32 = 41
+    #else
+        let socketCall: UInt32 = 198
+    #endif
+    let program = [
+        instruction(0x20, 0, 0, 0),  // load the number of the call
+        instruction(0x15, 0, 3, socketCall),
+        instruction(0x20, 0, 0, 16),  // load the low half of its first argument
+        instruction(0x15, 0, 1, UInt32(family.socketFamily)),
+        instruction(0x06, 0, 0, 0x0005_0000 | UInt32(EAFNOSUPPORT)),  // return this error
+        instruction(0x06, 0, 0, 0x7FFF_0000),  // allow
+    ]
+    try unsafe program.withUnsafeBufferPointer { instructions in
+        // sock_fprog: a 16-bit count, padding, a pointer.
+        var header = (UInt(instructions.count), UInt(bitPattern: instructions.baseAddress))
+        let noNewPrivileges: Int32 = 38
+        let setFilter: Int32 = 22
+        let result = unsafe withUnsafePointer(to: &header) { pointer -> Int32 in
+            let error = prctl(noNewPrivileges, 1, 0, 0, 0)
+            return error != 0 ? error : prctl(setFilter, 2, UInt(bitPattern: pointer), 0, 0)
+        }
+        if result != 0 { throw SystemCallError("prctl", errno: errno) }
+    }
+}
+
+private final class Work {
+    let run: () -> Void
+
+    init(_ run: @escaping () -> Void) { self.run = run }
+}

@@ -1,0 +1,42 @@
+import Glibc
+
+@testable import LinuxHost
+
+/// Runs `body` with the path of a new, empty folder, which is removed afterwards with what is in it.
+func inTemporaryFolder<Result>(_ body: (String) throws -> Result) throws -> Result {
+    var template = Array("/tmp/sluice-test-XXXXXX".utf8CString)
+    let path = unsafe template.withUnsafeMutableBufferPointer { buffer -> String? in
+        guard let base = buffer.baseAddress, let made = unsafe mkdtemp(base) else { return nil }
+        return unsafe String(cString: made)
+    }
+    guard let path else { throw SystemCallError("mkdtemp", errno: errno) }
+    defer { try? run("rm", "-rf", path) }
+    return try body(path)
+}
+
+/// The type and permission bits of a file; nil when there is none.
+func mode(of path: String) -> mode_t? {
+    var status = stat()
+    return unsafe lstat(path, &status) == 0 ? status.st_mode : nil
+}
+
+/// Connects to a UNIX socket as a client would.
+func connectUNIX(_ path: String) throws -> FileDescriptor {
+    let descriptor = FileDescriptor(
+        adopting: try systemCall("socket") { socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0) })
+    guard var address = unixAddress(of: path) else { throw SystemCallError("connect", errno: ENAMETOOLONG) }
+    let number = descriptor.rawValue
+    _ = try systemCall("connect") { unsafe withSocketAddress(&address) { unsafe connect(number, $0, $1) } }
+    return descriptor
+}
+
+/// Binds and listens on a UNIX socket with nothing of ours.
+func listenUNIX(_ path: String) throws -> FileDescriptor {
+    let descriptor = FileDescriptor(
+        adopting: try systemCall("socket") { socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0) })
+    guard var address = unixAddress(of: path) else { throw SystemCallError("bind", errno: ENAMETOOLONG) }
+    let number = descriptor.rawValue
+    _ = try systemCall("bind") { unsafe withSocketAddress(&address) { unsafe bind(number, $0, $1) } }
+    _ = try systemCall("listen") { listen(number, 4) }
+    return descriptor
+}
