@@ -55,9 +55,11 @@ public enum ICMPDestinationUnreachable {
         let quote = view.bytes.extracting(first: room)
         let length = 28 + quote.byteCount
 
-        output.storeBigEndian(0x45C0 as UInt16, at: 0)  // version 4, 20 bytes, internetwork control (RFC 1812 §4.3.2.5)
+        // Version 4, 20 bytes, internetwork control (RFC 1812 §4.3.2.5).
+        output.storeBigEndian(0x45C0 as UInt16, at: 0)
         output.storeBigEndian(UInt16(truncatingIfNeeded: length), at: 2)
-        output.storeBigEndian(0x0000_4000 as UInt32, at: 4)  // never fragmented, so it needs no identification (RFC 6864)
+        // Never fragmented, so that it needs no identification (RFC 6864).
+        output.storeBigEndian(0x0000_4000 as UInt32, at: 4)
         output.store(UInt8(64), at: 8)
         output.store(IPProtocol.icmpv4.rawValue, at: 9)
         output.storeBigEndian(0 as UInt16, at: 10)
