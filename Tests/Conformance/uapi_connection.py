@@ -1,9 +1,10 @@
 """One connection to a configuration socket that sends exactly the bytes it is told to, and reads replies one by one."""
 
+import time
 from typing import Optional, Union
 
 import uapi
-from waiting import expect, expect_equal
+from waiting import expect, expect_equal, pause
 
 Bytes = Union[str, bytes]
 
@@ -13,7 +14,16 @@ class UAPIConnection:
 
     def __init__(self, path: str, seconds: float = 20.0):
         """Connects; each read and write may take `seconds`."""
-        self.socket = uapi.connect(path, seconds)
+        deadline = time.monotonic() + seconds
+        while True:
+            try:
+                self.socket = uapi.connect(path, seconds)
+                return
+            except BlockingIOError:
+                # Its queue is full: a socket with a time limit does not wait for that by itself.
+                if time.monotonic() >= deadline:
+                    raise
+                pause(0.005)
 
     def __enter__(self) -> "UAPIConnection":
         return self
@@ -53,7 +63,10 @@ class UAPIConnection:
 
 
 def set_errno(path: str, raw_lines: bytes, seconds: float = 20.0) -> Optional[int]:
-    """The errno that answers a set of raw bytes, or None when the daemon closes the connection instead."""
+    """The errno that answers a set of raw bytes, or None when the daemon closes the connection instead.
+
+    `raw_lines` ends with a line's end; the blank line is added.
+    """
     with UAPIConnection(path, seconds) as connection:
         try:
             connection.send(b"set=1\n" + raw_lines + b"\n")

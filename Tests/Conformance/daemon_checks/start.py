@@ -59,8 +59,8 @@ def detached(testbed: DaemonTestbed) -> None:
     testbed.on_exit(end_all, namespace)
     with namespace.entered():
         starter = subprocess.Popen(
-            ["setsid", "--ctty", "sh", "-c", '"$@"; exit $?', "sh", *testbed.command, name], stdin=slave, stdout=slave,
-            stderr=slave, start_new_session=True)
+            ["setsid", "--ctty", "--wait", "sh", "-c", '"$@"; exit $?', "sh", *testbed.command, name], stdin=slave,
+            stdout=slave, stderr=slave)
     os.close(slave)
     expect_equal(_end(starter), 0, "the status of a start from a terminal")
     pid = [one for one in process_ids(namespace) if parent_and_state(one)[0] == os.getpid()][0]
