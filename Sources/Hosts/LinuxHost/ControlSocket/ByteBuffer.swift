@@ -1,8 +1,8 @@
 internal import ByteAccess
 internal import Glibc
 
-/// A queue of bytes with a fixed capacity, contiguous in memory. What is removed is overwritten, because control connections
-/// carry keys.
+/// A queue of bytes with a fixed capacity, contiguous in memory. What is removed is overwritten, because control
+/// connections carry keys.
 @safe struct ByteBuffer: ~Copyable {
     /// How many bytes fit.
     let capacity: Int
@@ -64,8 +64,8 @@ internal import Glibc
         return true
     }
 
-    /// Lets `body` write to the whole free room and return how many bytes that were, or a negative number for none. The room
-    /// must not be zero.
+    /// Lets `body` write to the whole free room and return how many bytes that were, or a negative number for none. The
+    /// room must not be zero.
     mutating func append(_ body: (UnsafeMutableRawBufferPointer) -> Int) -> Int {
         makeTailFree(room)
         let count = unsafe body(UnsafeMutableRawBufferPointer(start: storage + end, count: capacity - end))

@@ -3,8 +3,8 @@ internal import Glibc
 
 /// Tells when a socket's file was removed, or another file took its name (inotify on its folder).
 ///
-/// The folder is watched and not the file: the kernel tells of a removed file only once nobody uses it, and a listening socket
-/// uses its own.
+/// The folder is watched and not the file: the kernel tells of a removed file only once nobody uses it, and a listening
+/// socket uses its own.
 struct SocketFileWatch: ~Copyable {
     /// What the event loop watches for reading.
     let descriptor: FileDescriptor
@@ -43,7 +43,8 @@ struct SocketFileWatch: ~Copyable {
                 if error == EINTR { return true }
                 throw SystemCallError("read(inotify)", errno: error)
             }
-            // The kernel writes whole events: descriptor, mask, cookie and name length, then the name padded with zeros.
+            // The kernel writes whole events: descriptor, mask, cookie and name length, then the name padded with
+            // zeros.
             let headerLength = MemoryLayout<inotify_event>.size
             var offset = 0
             while count - offset >= headerLength {

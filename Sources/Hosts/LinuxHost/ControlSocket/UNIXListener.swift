@@ -20,7 +20,8 @@ struct UNIXListener: ~Copyable {
         self.watch = watch
     }
 
-    /// Accepts the next connection, non-blocking; nil when there is none. A client that gave up in between is passed over.
+    /// Accepts the next connection, non-blocking; nil when there is none. A client that gave up in between is passed
+    /// over.
     func accept() throws(SystemCallError) -> FileDescriptor? {
         while true {
             let flags = Int32(SOCK_CLOEXEC.rawValue) | Int32(SOCK_NONBLOCK.rawValue)

@@ -2,11 +2,11 @@ internal import CLinux
 internal import Glibc
 internal import Provider
 
-/// Waits for descriptors and for a deadline on the boot clock: epoll, with a timerfd for the deadline because epoll's own
-/// timeout stands still while the machine sleeps and would fire that much too late after it.
+/// Waits for descriptors and for a deadline on the boot clock: epoll, with a timerfd for the deadline because epoll's
+/// own timeout stands still while the machine sleeps and would fire that much too late after it.
 ///
-/// A descriptor of which a duplicate stays open elsewhere must be unregistered before it is closed: epoll watches the open file
-/// description, not the number.
+/// A descriptor of which a duplicate stays open elsewhere must be unregistered before it is closed: epoll watches the
+/// open file description, not the number.
 struct EventLoop: ~Copyable {
     /// The token that the deadline's timer is registered under, and that no other descriptor may use.
     private static let timerToken = UInt64.max
@@ -56,8 +56,8 @@ struct EventLoop: ~Copyable {
             trigger: .level)
     }
 
-    /// Waits until a descriptor is ready or the deadline has come, whichever is first; without a deadline for as long as it
-    /// takes. Afterwards `events` holds what is ready; when it is empty, the deadline is due.
+    /// Waits until a descriptor is ready or the deadline has come, whichever is first; without a deadline for as long
+    /// as it takes. Afterwards `events` holds what is ready; when it is empty, the deadline is due.
     mutating func wait(until deadline: Instant?, into events: inout EventBuffer) throws(SystemCallError) {
         while true {
             events.count = 0

@@ -8,8 +8,8 @@ enum Signal: Int32, CaseIterable, Sendable {
     case terminate = 15
 }
 
-/// Signals as something to read (signalfd). They are blocked in the calling thread and in the threads it starts later: to be
-/// created before there are any others.
+/// Signals as something to read (signalfd). They are blocked in the calling thread and in the threads it starts later:
+/// to be created before there are any others.
 struct SignalDescriptor: ~Copyable {
     /// What the loop watches for reading.
     let descriptor: FileDescriptor

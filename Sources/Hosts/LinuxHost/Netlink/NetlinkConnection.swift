@@ -2,8 +2,8 @@ internal import CNetlink
 internal import Glibc
 internal import IPPacket
 
-/// Links, addresses and routes of one network namespace: tells of changes and answers questions. Both at their own descriptors, so
-/// that an answer never queues behind a flood of changes.
+/// Links, addresses and routes of one network namespace: tells of changes and answers questions. Both at their own
+/// descriptors, so that an answer never queues behind a flood of changes.
 struct NetlinkConnection: ~Copyable {
     /// The most datagrams that one call reads, so that a flood of changes does not hold up the loop.
     private static let datagramsPerRead = 64
@@ -58,13 +58,15 @@ struct NetlinkConnection: ~Copyable {
         try unsafe link(NetlinkMessage.linkQuestion(index: index, name: nil))
     }
 
-    /// The route that a datagram to `destination` would take, sent from `source` when there is one, and with a firewall mark
-    /// other than 0. Refused with `ENETUNREACH` when there is none, and with `EINVAL` or `ENETUNREACH` when the source is not
-    /// an address of this machine.
+    /// The route that a datagram to `destination` would take, sent from `source` when there is one, with a firewall
+    /// mark other than 0, and through an interface other than 0, which a link-local destination needs. Refused with
+    /// `ENETUNREACH` when there is none, or when an IPv4 source is not an address of this machine; an IPv6 source is not
+    /// looked at that closely.
     func route(
-        to destination: IPAddress, from source: IPAddress? = nil, mark: UInt32 = 0
+        to destination: IPAddress, from source: IPAddress? = nil, mark: UInt32 = 0, interface: UInt32 = 0
     ) throws(NetlinkError) -> Route {
-        let message = unsafe NetlinkMessage.routeQuestion(to: destination, from: source, mark: mark)
+        let message = unsafe NetlinkMessage.routeQuestion(
+            to: destination, from: source, mark: mark, interface: interface)
         var route: Route?
         try unsafe ask(message) { answer in
             if let found = unsafe NetlinkMessage.route(answer) { route = found }

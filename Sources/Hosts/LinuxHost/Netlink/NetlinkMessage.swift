@@ -80,7 +80,9 @@ enum NetlinkMessage {
     }
 
     /// A question for the route to a destination; nil without memory. Whoever gets it sends it.
-    static func routeQuestion(to destination: IPAddress, from source: IPAddress?, mark: UInt32) -> OpaquePointer? {
+    static func routeQuestion(
+        to destination: IPAddress, from source: IPAddress?, mark: UInt32, interface: UInt32
+    ) -> OpaquePointer? {
         guard let message = unsafe nlmsg_alloc_simple(Int32(RTM_GETROUTE), 0) else { return nil }
         var header = rtmsg()
         header.rtm_family = UInt8(AddressFamily(of: destination).socketFamily)
@@ -90,6 +92,7 @@ enum NetlinkMessage {
         var result = unsafe nlmsg_append(message, &header, MemoryLayout<rtmsg>.size, Int32(NLMSG_ALIGNTO))
         if result == 0 { result = unsafe put(destination, as: RTA_DST, into: message) }
         if let source, result == 0 { result = unsafe put(source, as: RTA_SRC, into: message) }
+        if interface != 0, result == 0 { result = unsafe nla_put_u32(message, Int32(RTA_OIF.rawValue), interface) }
         if mark != 0, result == 0 { result = unsafe nla_put_u32(message, Int32(RTA_MARK.rawValue), mark) }
         return unsafe finish(message, result)
     }

@@ -3,8 +3,8 @@ internal import Glibc
 
 /// The owner of one of libnl's sockets.
 @safe struct NetlinkSocket: ~Copyable {
-    /// What the event loop watches: the same open descriptor that libnl uses, under a number of its own, so that each side closes
-    /// what it owns.
+    /// What the event loop watches: the same open descriptor that libnl uses, under a number of its own, so that each
+    /// side closes what it owns.
     let descriptor: FileDescriptor
     // nl_sock is opaque. Allocated in init, freed in deinit, used by this type only.
     private let handle: OpaquePointer

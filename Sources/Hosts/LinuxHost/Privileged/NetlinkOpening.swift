@@ -17,8 +17,8 @@ extension PrivilegedService {
         if try fileIdentity(of: home) == fileIdentity(of: there) {
             return PrivilegedExchange(.netlink(isHome: true), try netlinkSockets())
         }
-        // A socket belongs to the namespace that its maker was in. Only this thread goes there, and it comes back before
-        // anything else runs on it.
+        // A socket belongs to the namespace that its maker was in. Only this thread goes there, and it comes back
+        // before anything else runs on it.
         _ = try privilegedCall("setns") { clinux_setns_net(there.rawValue) }
         let sockets: DescriptorList
         do throws(PrivilegedFailure) {
@@ -32,8 +32,8 @@ extension PrivilegedService {
     }
 
     private func comeBack(to home: borrowing FileDescriptor) {
-        // Staying in a foreign namespace would send the tunnel's traffic into the wrong network. It needs the privilege that the
-        // way there needed, so it does not fail.
+        // Staying in a foreign namespace would send the tunnel's traffic into the wrong network. It needs the privilege
+        // that the way there needed, so it does not fail.
         let result = clinux_setns_net(home.rawValue)
         precondition(result == 0, "the way back to the own network namespace is closed")
     }

@@ -28,22 +28,22 @@ enum PrivilegedRequest: Equatable, Codable, Sendable {
     /// Let go of a TUN device: one that is not persistent disappears once the other side has closed its descriptor too.
     /// Reply: `done`.
     case closeTUN(DeviceIdentifier)
-    /// Bind a UDP socket of each family to a port in host order, 0 for any port that is free in both; with a firewall mark
-    /// other than 0 on both. Reply: `sockets`, with the descriptors of those that exist, IPv4 first.
+    /// Bind a UDP socket of each family to a port in host order, 0 for any port that is free in both; with a firewall
+    /// mark other than 0 on both. Reply: `sockets`, with the descriptors of those that exist, IPv4 first.
     case openUDPSockets(port: UInt16, mark: UInt32)
     /// Change the firewall mark of sockets that live; 0 for none. Reply: `done`.
     case setMark([SocketIdentifier], mark: UInt32)
     /// Let go of UDP sockets: the port is free once the other side has closed its descriptors too. Reply: `done`.
     case closeUDPSockets([SocketIdentifier])
-    /// Bind and listen on the control socket of an interface. Reply: `controlSocket`, with the listening descriptor and an
-    /// inotify descriptor that watches its folder.
+    /// Bind and listen on the control socket of an interface. Reply: `controlSocket`, with the listening descriptor and
+    /// an inotify descriptor that watches its folder.
     case openControlSocket(InterfaceName)
     /// Take over a listening control socket that the process was started with. Reply as for `openControlSocket`.
     case adoptControlSocket(descriptor: Int32)
     /// Remove the control socket's file, unless another has taken its place. Reply: `done`.
     case removeControlSocket(ControlSocketIdentifier)
-    /// Open netlink in the network namespace that a device is in at present; in the service's own for nil. Reply: `netlink`,
-    /// with a descriptor subscribed to changes and one for questions.
+    /// Open netlink in the network namespace that a device is in at present; in the service's own for nil. Reply:
+    /// `netlink`, with a descriptor subscribed to changes and one for questions.
     case openNetlink(namespaceOf: DeviceIdentifier?)
 }
 

@@ -1,7 +1,7 @@
 internal import Glibc
 
-/// The only code that makes privileged calls. It keeps a duplicate of every descriptor that it hands out and that it may have to
-/// act on again.
+/// The only code that makes privileged calls. It keeps a duplicate of every descriptor that it hands out and that it
+/// may have to act on again.
 struct PrivilegedService: ~Copyable {
     /// The folder of control sockets.
     let controlSocketFolder: String

@@ -38,8 +38,8 @@ extension PrivilegedService {
             isDevice = true
             return unsafe String(cString: base)
         }
-        // IFF_VNET_HDR would put a header before every packet that nobody expects yet. Whether there is packet information cannot be
-        // asked: the bit of IFF_NO_PI means IFF_NOFILTER in the answer.
+        // IFF_VNET_HDR would put a header before every packet that nobody expects yet. Whether there is packet
+        // information cannot be asked: the bit of IFF_NO_PI means IFF_NOFILTER in the answer.
         guard isDevice, Int32(flags) & Int32(IFF_TUN | IFF_TAP | IFF_VNET_HDR) == Int32(IFF_TUN),
             let name = try? InterfaceName(string)
         else { throw .unsuitableDescriptor }

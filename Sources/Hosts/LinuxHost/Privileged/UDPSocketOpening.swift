@@ -131,8 +131,8 @@ extension PrivilegedService {
 }
 
 extension SystemCallError {
-    /// True when a socket could not be made or bound because the machine lacks the family, or because a system-call filter
-    /// refuses it.
+    /// True when a socket could not be made or bound because the machine lacks the family, or because a system-call
+    /// filter refuses it.
     fileprivate var meansMissingFamily: Bool {
         switch (operation, errno) {
         case ("socket", EAFNOSUPPORT), ("socket", EPROTONOSUPPORT), ("socket", EPERM), ("socket", EACCES): true

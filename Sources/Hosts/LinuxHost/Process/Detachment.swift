@@ -1,8 +1,8 @@
 internal import CLinux
 internal import Glibc
 
-/// Starts this program again in a session of its own and waits until it says that it is ready. There is never a fork with
-/// threads: the child begins from the start of the program.
+/// Starts this program again in a session of its own and waits until it says that it is ready. There is never a fork
+/// with threads: the child begins from the start of the program.
 public enum Detachment {
     /// How the child's start went.
     public enum Outcome: Equatable, Sendable {
@@ -17,9 +17,10 @@ public enum Detachment {
     /// The program that this process runs.
     static let thisProgram = "/proc/self/exe"
 
-    /// Starts the program with `arguments` (without its own name), and with `environment` added to this process's. The child
-    /// finds its `ReadinessReport`; standard input is /dev/null, and so are output and error unless `keepsOutput`. Its folder
-    /// is the root, so that it keeps no file system busy. Inherited descriptors that are not closed on exec stay open in it.
+    /// Starts the program with `arguments` (without its own name), and with `environment` added to this process's. The
+    /// child finds its `ReadinessReport`; standard input is /dev/null, and so are output and error unless
+    /// `keepsOutput`. Its folder is the root, so that it keeps no file system busy. Inherited descriptors that are not
+    /// closed on exec stay open in it.
     public static func start(
         arguments: [String], environment: [(name: String, value: String)] = [], keepsOutput: Bool
     ) throws(SystemCallError) -> Outcome {
@@ -58,7 +59,8 @@ public enum Detachment {
     ) throws(SystemCallError) -> pid_t {
         var actions = unsafe posix_spawn_file_actions_t()
         var attributes = posix_spawnattr_t()
-        // Both are initialized here and destroyed at the end; the pointers live for each call. The calls fail only without memory.
+        // Both are initialized here and destroyed at the end; the pointers live for each call. The calls fail only
+        // without memory.
         unsafe posix_spawn_file_actions_init(&actions)
         defer { unsafe posix_spawn_file_actions_destroy(&actions) }
         unsafe posix_spawnattr_init(&attributes)

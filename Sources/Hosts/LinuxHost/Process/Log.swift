@@ -12,7 +12,8 @@ public enum LogLevel: Int, Comparable, Sendable {
     /// Orders quieter levels first.
     public static func < (left: LogLevel, right: LogLevel) -> Bool { left.rawValue < right.rawValue }
 
-    /// The level that `LOG_LEVEL` names: `silent`, `error`, or `verbose` and `debug`, which mean the same; nil for anything else.
+    /// The level that `LOG_LEVEL` names: `silent`, `error`, or `verbose` and `debug`, which mean the same; nil for
+    /// anything else.
     public init?(named name: String) {
         switch name {
         case "silent": self = .silent
@@ -23,8 +24,8 @@ public enum LogLevel: Int, Comparable, Sendable {
     }
 }
 
-/// A line for the log. Literal text, numbers and errors of ours go in as they are; anything else has to be declared public or
-/// private, so that no key, name or address slips in by interpolation.
+/// A line for the log. Literal text, numbers and errors of ours go in as they are; anything else has to be declared
+/// public or private, so that no key, name or address slips in by interpolation.
 public struct LogMessage: ExpressibleByStringInterpolation, Sendable {
     /// The text, private parts replaced.
     public let text: String

@@ -1,7 +1,8 @@
 internal import CLinux
 internal import Glibc
 
-/// The detached child's end of the pipe on which its parent waits to hear that it is ready: one byte says what follows it.
+/// The detached child's end of the pipe on which its parent waits to hear that it is ready: one byte says what follows
+/// it.
 ///
 ///     ┌─ waiting ─┐── 'R' ──▶ ready: the parent exits with 0
 ///     │           │── 'F' and a message ──▶ failed: the parent prints it and exits with 1

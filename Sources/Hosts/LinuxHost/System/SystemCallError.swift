@@ -26,7 +26,8 @@ extension SystemCallError: CustomStringConvertible {
     }
 }
 
-/// Runs a system call that returns a negative number and sets `errno` when it fails; again when a signal interrupted it.
+/// Runs a system call that returns a negative number and sets `errno` when it fails; again when a signal interrupted
+/// it.
 @inline(__always)
 func systemCall<Result: SignedInteger>(
     _ operation: StaticString, _ call: () -> Result

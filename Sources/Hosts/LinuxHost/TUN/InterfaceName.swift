@@ -1,5 +1,5 @@
-/// The name of a network interface, checked: 1 to 15 bytes that the kernel takes as they are and that neither a command line
-/// nor a path can mistake for something else.
+/// The name of a network interface, checked: 1 to 15 bytes that the kernel takes as they are and that neither a command
+/// line nor a path can mistake for something else.
 public struct InterfaceName: Hashable, Sendable {
     /// The name.
     public let string: String
@@ -14,8 +14,8 @@ public struct InterfaceName: Hashable, Sendable {
         case looksLikeOption
         /// It is `.` or `..`, which are folders.
         case reserved
-        /// It contains this byte: white space, a control character, `/`, `:`, or `%`, which the kernel would replace by a
-        /// number.
+        /// It contains this byte: white space, a control character, `/`, `:`, or `%`, which the kernel would replace by
+        /// a number.
         case forbiddenByte(UInt8)
     }
 

@@ -13,7 +13,8 @@ struct InterfaceQuery: ~Copyable {
             })
     }
 
-    /// The maximum transmission unit of an interface in bytes. `ENODEV` when the namespace has no interface of that name.
+    /// The maximum transmission unit of an interface in bytes. `ENODEV` when the namespace has no interface of that
+    /// name.
     func maximumTransmissionUnit(of name: InterfaceName) throws(SystemCallError) -> Int {
         let number = socket.rawValue
         return Int(try systemCall("ioctl(SIOCGIFMTU)") { unsafe clinux_interface_get_mtu(number, name.string) })

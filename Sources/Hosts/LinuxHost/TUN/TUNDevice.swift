@@ -19,8 +19,8 @@ struct TUNDevice: ~Copyable {
         self.identifier = identifier
     }
 
-    /// Reads the next packet to the start of `buffer` and returns its length; nil when there is none. A packet longer than
-    /// `buffer` is cut off.
+    /// Reads the next packet to the start of `buffer` and returns its length; nil when there is none. A packet longer
+    /// than `buffer` is cut off.
     func read(into buffer: inout MutableRawSpan) throws(TUNError) -> Int? {
         while true {
             let count = unsafe buffer.withUnsafeMutableBytes { bytes in

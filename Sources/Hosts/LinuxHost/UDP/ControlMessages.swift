@@ -4,8 +4,8 @@ internal import Glibc
 internal import IPPacket
 internal import WireGuard
 
-/// The control messages beside a datagram: each a header (length as a machine word, level, type), then data, then padding to
-/// a machine word.
+/// The control messages beside a datagram: each a header (length as a machine word, level, type), then data, then
+/// padding to a machine word.
 enum ControlMessages {
     /// Room for everything that this project sends or receives beside a datagram, in bytes.
     static let capacity = 128
@@ -19,11 +19,13 @@ enum ControlMessages {
         var source: LocalSource?
         /// IPv4 TOS or IPv6 traffic class.
         var trafficClass: UInt8 = 0
-        /// The length of each datagram in a train that UDP_GRO joined, the last one perhaps excepted; 0 without a train.
+        /// The length of each datagram in a train that UDP_GRO joined, the last one perhaps excepted; 0 without a
+        /// train.
         var segmentSize = 0
     }
 
-    /// Reads the control messages that fill `bytes`. Unknown ones are skipped; a length that runs out of bounds ends the list.
+    /// Reads the control messages that fill `bytes`. Unknown ones are skipped; a length that runs out of bounds ends
+    /// the list.
     @inline(__always)
     static func read(_ bytes: RawSpan) -> Received {
         var received = Received()
@@ -64,10 +66,10 @@ enum ControlMessages {
         return received
     }
 
-    /// Writes the control messages of an outgoing datagram to the start of `bytes`, which has at least `capacity` bytes, and
-    /// returns their length: the source, when there is one of the destination's family, and a traffic class other than zero.
-    /// The interface is named only for a link-local source, which means nothing without it; any other source leaves the choice
-    /// to the routes.
+    /// Writes the control messages of an outgoing datagram to the start of `bytes`, which has at least `capacity`
+    /// bytes, and returns their length: the source, when there is one of the destination's family, and a traffic class
+    /// other than zero. The interface is named only for a link-local source, which means nothing without it; any other
+    /// source leaves the choice to the routes.
     @inline(__always)
     static func write(_ transmission: Transmission, withSource: Bool, to bytes: inout MutableRawSpan) -> Int {
         var offset = 0

@@ -14,13 +14,13 @@ struct ReceivedDatagram: Equatable {
     var segmentSize: Int
 }
 
-/// Room for a number of datagrams of any length, filled by one call and read and opened in place. Everything is allocated once;
-/// memory that no datagram reaches is never touched and costs nothing.
+/// Room for a number of datagrams of any length, filled by one call and read and opened in place. Everything is
+/// allocated once; memory that no datagram reaches is never touched and costs nothing.
 @safe struct ReceiveBatch: ~Copyable {
     /// The room for each datagram in bytes: more than UDP can carry.
     static let datagramCapacity = 65_536
-    /// The distance between datagrams in memory. The extra 2 KiB keep their starts from sharing cache sets, and keep a datagram
-    /// of usual length within one page.
+    /// The distance between datagrams in memory. The extra 2 KiB keep their starts from sharing cache sets, and keep a
+    /// datagram of usual length within one page.
     private static let stride = datagramCapacity + 2_048
 
     /// How many datagrams one call can receive.
@@ -63,8 +63,8 @@ struct ReceivedDatagram: Equatable {
         unsafe controls.deallocate()
     }
 
-    /// Receives what is there, up to the capacity, and returns how many datagrams that is: 0 when there are none. What the last
-    /// call received is gone.
+    /// Receives what is there, up to the capacity, and returns how many datagrams that is: 0 when there are none. What
+    /// the last call received is gone.
     mutating func receive(from socket: borrowing UDPSocket) throws(SystemCallError) -> Int {
         count = 0
         for index in 0..<capacity {
@@ -110,7 +110,8 @@ struct ReceivedDatagram: Equatable {
     @inline(__always)
     mutating func bytes(at index: Int) -> MutableRawSpan {
         precondition(index >= 0 && index < count, "no such datagram")
-        // In bounds by the precondition; the kernel wrote `length` bytes there. Nobody else reaches them while `self` is borrowed.
+        // In bounds by the precondition; the kernel wrote `length` bytes there. Nobody else reaches them while `self`
+        // is borrowed.
         let span = unsafe MutableRawSpan(
             _unsafeStart: bytes + index * Self.stride,
             byteCount: min(Int(messages[index].length), Self.datagramCapacity))

@@ -32,7 +32,8 @@ struct SendResult: Equatable {
     var bufferFull = 0
 }
 
-/// Datagrams that wait to be sent together, in one contiguous buffer that cores write into. Everything is allocated once.
+/// Datagrams that wait to be sent together, in one contiguous buffer that cores write into. Everything is allocated
+/// once.
 ///
 /// The order within a family is kept.
 @safe struct SendBatch: ~Copyable {
@@ -102,8 +103,8 @@ struct SendResult: Equatable {
         return unsafe _overrideLifetime(span, mutating: &self)
     }
 
-    /// Adds the datagrams of a train that was written to `unusedBytes()`, whose start its offset counts from. The train must
-    /// have as many datagrams as `unusedCount` at most.
+    /// Adds the datagrams of a train that was written to `unusedBytes()`, whose start its offset counts from. The train
+    /// must have as many datagrams as `unusedCount` at most.
     @inline(__always)
     mutating func append(_ train: MessageTrain, _ transmission: Transmission) {
         precondition(train.count >= 0 && train.count <= unusedCount, "more datagrams than the batch has room for")
@@ -143,8 +144,8 @@ struct SendResult: Equatable {
 
     /// Sends everything and empties the batch. Never waits: what finds a buffer full is dropped and counted.
     ///
-    /// A datagram whose local source the kernel no longer accepts is sent once more without it. Each failure but a full buffer
-    /// is told to `onFailure`.
+    /// A datagram whose local source the kernel no longer accepts is sent once more without it. Each failure but a full
+    /// buffer is told to `onFailure`.
     mutating func flush(to sockets: borrowing UDPSocketPair, onFailure: (SendFailure) -> Void) -> SendResult {
         var result = SendResult()
         var start = 0
@@ -198,8 +199,8 @@ struct SendResult: Equatable {
         }
     }
 
-    /// True for the errors that a vanished local source or interface gives: `EINVAL` for IPv6 and `ENETUNREACH` for IPv4 when the
-    /// address is gone, `ENODEV` when the interface is.
+    /// True for the errors that a vanished local source or interface gives: `EINVAL` for IPv6 and `ENETUNREACH` for
+    /// IPv4 when the address is gone, `ENODEV` when the interface is.
     private static func meansBadSource(_ error: Int32) -> Bool {
         error == EINVAL || error == ENETUNREACH || error == ENODEV || error == EADDRNOTAVAIL
     }

@@ -13,7 +13,8 @@ enum SocketAddress {
     /// The size of sockaddr_in6.
     static let lengthV6 = 28
 
-    /// Writes `endpoint` to the start of `bytes`, which has at least `capacity` bytes, and returns the address's length.
+    /// Writes `endpoint` to the start of `bytes`, which has at least `capacity` bytes, and returns the address's
+    /// length.
     @inline(__always)
     static func write(_ endpoint: Endpoint, to bytes: inout MutableRawSpan) -> Int {
         switch endpoint.address {

@@ -1,6 +1,6 @@
 #pragma once
-// Constants and functions of Linux headers that Swift cannot import as they are: macros with casts, ioctl numbers, and what
-// the C library shows only with _GNU_SOURCE. Nothing here holds state or decides anything.
+// Constants and functions of Linux headers that Swift cannot import as they are: macros with casts, ioctl numbers, and
+// what the C library shows only with _GNU_SOURCE. Nothing here holds state or decides anything.
 #include <linux/if_tun.h>
 #include <linux/rtnetlink.h>
 #include <linux/udp.h>

@@ -9,7 +9,8 @@ import Testing
     @Test func aDeadlineIsDueWhenAnEmptyWaitReturns() throws {
         var loop = try EventLoop()
         var events = EventBuffer(capacity: 4)
-        // Down to single nanoseconds, and deadlines that move both ways, so that an earlier setting of the timer stands.
+        // Down to single nanoseconds, and deadlines that move both ways, so that an earlier setting of the timer
+        // stands.
         for nanoseconds: UInt64 in [1, 999, 1_000, 123_457, 999_999, 1_000_001, 20_000_000, 3, 5_000_003] {
             let deadline = HostClock.now() + Interval(nanoseconds: nanoseconds)
             try loop.wait(until: deadline, into: &events)

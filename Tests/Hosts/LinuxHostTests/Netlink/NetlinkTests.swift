@@ -125,9 +125,22 @@ import Testing
                 let unmarked = try netlink.route(to: address("10.6.0.7"), mark: 0x52)
                 #expect(unmarked.interfaceIndex == near)
 
+                // Link-local destinations are everywhere: the interface tells which one is meant.
+                for name in ["slt-near", "slt-second"] {
+                    try run("ip", "route", "replace", "fe80::/64", "dev", name, "metric", "1")
+                    let local = try netlink.route(to: address("fe80::99"), interface: interfaceIndex(name))
+                    #expect(local.interfaceIndex == interfaceIndex(name))
+                }
+
                 try run("ip", "rule", "add", "from", "10.8.0.1", "table", "100")
                 let sourced = try netlink.route(to: address("10.6.0.7"), from: address("10.8.0.1"))
                 #expect(sourced.interfaceIndex == interfaceIndex("slt-second"))
+                // An IPv4 source must be an address of this machine, an IPv6 source need not.
+                #expect(throws: NetlinkError.refused(errno: ENETUNREACH)) {
+                    try netlink.route(to: address("10.6.0.7"), from: address("10.6.0.77"))
+                }
+                let foreign = try netlink.route(to: address("fd00:6::7"), from: address("fd00:6::77"))
+                #expect(foreign.interfaceIndex == near)
             }
         }
     }
@@ -143,7 +156,8 @@ import Testing
             try run(
                 "bash", "-c",
                 """
-                for i in {0..15}; do for j in {1..250}; do echo "addr add 127.77.$i.$j/32 dev lo"; done; done | ip -batch -
+                for i in {0..15}; do for j in {1..250}; do
+                echo "addr add 127.77.$i.$j/32 dev lo"; done; done | ip -batch -
                 """)
             try loop.wait(until: HostClock.now() + patience, into: &events)
             #expect(events.count == 1)

@@ -52,8 +52,8 @@ import Testing
             #expect(outcome == .ready)
             let facts = contents(of: "\(folder)/facts")?.split(separator: "\n").map(String.init) ?? []
             #expect(facts.count == 7)
-            // Session leader, at the root, with nothing to read from or write to, and with no signal blocked. (The group's own
-            // output is redirected, so descriptor 1 of the shell itself is asked for.)
+            // Session leader, at the root, with nothing to read from or write to, and with no signal blocked. (The
+            // group's own output is redirected, so descriptor 1 of the shell itself is asked for.)
             #expect(facts.first == facts.dropFirst().first)
             #expect(facts.dropFirst(2).first == "/")
             #expect(facts.last == "SigBlk:\t0000000000000000")

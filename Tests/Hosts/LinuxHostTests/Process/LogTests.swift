@@ -7,8 +7,8 @@ import Testing
 
 @Suite struct LogTests {
     @Test func privateValuesDoNotPrint() {
-        let message: LogMessage =
-            "peer \(7) at \(private: address("192.0.2.1")) is \(public: "gone"): \(SystemCallError("bind", errno: EPERM))"
+        let error = SystemCallError("bind", errno: EPERM)
+        let message: LogMessage = "peer \(7) at \(private: address("192.0.2.1")) is \(public: "gone"): \(error)"
         #expect(message.text == "peer 7 at <private> is gone: bind: Operation not permitted (EPERM)")
     }
 

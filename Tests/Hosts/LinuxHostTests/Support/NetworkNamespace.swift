@@ -4,7 +4,8 @@ import Testing
 
 @testable import LinuxHost
 
-/// Runs `body` in a network namespace of its own, with the loopback up, on the calling thread. The namespace vanishes afterwards.
+/// Runs `body` in a network namespace of its own, with the loopback up, on the calling thread. The namespace vanishes
+/// afterwards.
 func inNewNetworkNamespace<Result>(_ body: () throws -> Result) throws -> Result {
     let home = try openOwnNamespace()
     guard clinux_unshare_net() == 0 else { throw SystemCallError("unshare", errno: errno) }

@@ -23,7 +23,8 @@ func onThreadOfItsOwn<Value>(_ body: @escaping () throws -> Value) throws -> Val
 
 /// Makes the kernel answer `EAFNOSUPPORT` to this thread when it asks for sockets of a family, as long as it lives.
 func refuseSockets(of family: AddressFamily) throws {
-    // prctl has variable arguments, which Swift cannot call by name; on 64-bit Linux integers are passed alike either way.
+    // prctl has variable arguments, which Swift cannot call by name; on 64-bit Linux integers are passed alike either
+    // way.
     typealias Prctl = @convention(c) (Int32, UInt, UInt, UInt, UInt) -> Int32
     guard let symbol = unsafe dlsym(nil, "prctl") else { throw SystemCallError("dlsym", errno: ENOSYS) }
     let prctl = unsafe unsafeBitCast(symbol, to: Prctl.self)

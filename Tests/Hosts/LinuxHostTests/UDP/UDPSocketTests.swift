@@ -48,7 +48,8 @@ import WireGuard
 
     @Test func aPortThatIsFreeInOneFamilyOnlyIsNotChosen() throws {
         try inNewNetworkNamespace {
-            // Eight ports to choose from, seven of them taken in IPv6 only: a first choice fails seven times out of eight.
+            // Eight ports to choose from, seven of them taken in IPv6 only: a first choice fails seven times out of
+            // eight.
             try setKernelSetting("net/ipv4/ip_local_port_range", "40000 40007")
             var blockers = DescriptorList()
             for port in 40_000..<40_007 { blockers.append(try socketV6(port: UInt16(port))) }
@@ -65,7 +66,8 @@ import WireGuard
 
     @Test(arguments: [AddressFamily.v4, .v6])
     func oneFamilyIsEnough(refused: AddressFamily) throws {
-        // A system-call filter refuses sockets of the other family for good: on a thread of its own, which ends with the test.
+        // A system-call filter refuses sockets of the other family for good: on a thread of its own, which ends with
+        // the test.
         let outcome = try onThreadOfItsOwn {
             try inNewNetworkNamespace {
                 try refuseSockets(of: refused)
