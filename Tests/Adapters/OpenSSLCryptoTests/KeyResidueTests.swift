@@ -156,9 +156,9 @@ private struct MaskedKey {
         let memory = unsafe open("/proc/self/mem", O_RDONLY | O_CLOEXEC)
         try #require(memory >= 0)
         defer { close(memory) }
-        let chunk = unsafe UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 20, alignment: 16)
+        let chunk = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 20, alignment: 16)
         defer { unsafe chunk.deallocate() }
-        let start = UInt64(UInt(bitPattern: unsafe chunk.baseAddress))
+        let start = UInt64(UInt(bitPattern: chunk.baseAddress))
         var count = 0
         for region in try Self.writableRegions() {
             // The chunk itself is left out: it would be found to hold what was just read.
@@ -186,7 +186,7 @@ private struct MaskedKey {
     }
 
     private func occurrences(of half: ArraySlice<UInt8>, in bytes: UnsafeRawBufferPointer) -> Int {
-        guard let start = unsafe bytes.baseAddress, let first = half.first else { return 0 }
+        guard let start = bytes.baseAddress, let first = half.first else { return 0 }
         var count = 0
         var offset = 0
         // Offsets stay so far below the length that half a key fits.

@@ -18,7 +18,7 @@ struct ListMembership {
 /// Nodes lie in one array and point to each other by their place in it, which a prefix keeps as long as it is in the set.
 /// The places of removed nodes are used again.
 struct PrefixTrie<Key: FixedWidthInteger & UnsignedInteger>: ~Copyable {
-    /// A place in the array of nodes.
+    /// A place in the array of nodes. None is the greatest, so that of two places of which one is none the lesser is the other.
     typealias Slot = UInt32
 
     /// What a missing child, a missing root and a missing owner look like.
@@ -28,10 +28,9 @@ struct PrefixTrie<Key: FixedWidthInteger & UnsignedInteger>: ~Copyable {
     struct Node {
         /// The first address of the prefix.
         var key: Key
-        /// The child whose prefix continues with a zero bit, and in a free slot the next free one.
-        var zero: Slot
-        /// The child whose prefix continues with a one bit.
-        var one: Slot
+        /// The child whose prefix continues with a zero bit and the one whose prefix continues with a one bit. In a free slot
+        /// the first is the next free slot.
+        var children: InlineArray<2, Slot> = [.max, .max]
         /// Whose it is; nobody's when the node only parts two branches.
         var membership = ListMembership()
         /// The length of the prefix in bits.
@@ -60,11 +59,12 @@ struct PrefixTrie<Key: FixedWidthInteger & UnsignedInteger>: ~Copyable {
         var owner = Self.none
         var slot = root
         while slot != Self.none {
-            let node = nodes[Int(slot)]
-            if (key ^ node.key).leadingZeroBitCount < Int(node.length) { break }
-            if node.membership.owner != Self.none { owner = node.membership.owner }
+            let length = nodes[Int(slot)].length
+            if (key ^ nodes[Int(slot)].key).leadingZeroBitCount < Int(length) { break }
+            let candidate = nodes[Int(slot)].membership.owner
+            if candidate != Self.none { owner = candidate }
             // At a full-length prefix this looks at some bit, but there both children are missing.
-            slot = Self.bit(of: key, after: node.length) ? node.one : node.zero
+            slot = nodes[Int(slot)].children[Self.bit(of: key, after: length)]
         }
         return owner
     }
@@ -76,7 +76,7 @@ struct PrefixTrie<Key: FixedWidthInteger & UnsignedInteger>: ~Copyable {
             let node = nodes[Int(slot)]
             if node.length > length || (key ^ node.key).leadingZeroBitCount < Int(node.length) { return nil }
             if node.length == length { return node.membership.owner == Self.none ? nil : slot }
-            slot = Self.bit(of: key, after: node.length) ? node.one : node.zero
+            slot = node.children[Self.bit(of: key, after: node.length)]
         }
         return nil
     }
@@ -105,7 +105,7 @@ struct PrefixTrie<Key: FixedWidthInteger & UnsignedInteger>: ~Copyable {
             }
             if node.length == length { return slot }
             parent = slot
-            slot = Self.bit(of: key, after: node.length) ? node.one : node.zero
+            slot = node.children[Self.bit(of: key, after: node.length)]
         }
         let added = allocate(key, length: length)
         setChild(of: parent, on: key, to: added)
@@ -117,19 +117,19 @@ struct PrefixTrie<Key: FixedWidthInteger & UnsignedInteger>: ~Copyable {
         var (grandparent, parent, slot) = (Self.none, Self.none, root)
         while nodes[Int(slot)].length < length {
             (grandparent, parent) = (parent, slot)
-            slot = Self.bit(of: key, after: nodes[Int(slot)].length) ? nodes[Int(slot)].one : nodes[Int(slot)].zero
+            slot = nodes[Int(slot)].children[Self.bit(of: key, after: nodes[Int(slot)].length)]
         }
         let node = nodes[Int(slot)]
         nodes[Int(slot)].membership.owner = Self.none
         // With two children it still parts them.
-        if node.zero != Self.none && node.one != Self.none { return }
-        let child = node.zero != Self.none ? node.zero : node.one
+        if node.children[0] != Self.none && node.children[1] != Self.none { return }
+        let child = min(node.children[0], node.children[1])
         setChild(of: parent, on: key, to: child)
         free(slot)
         // A parent that only parted this node from another one has nothing to part any more.
         if child == Self.none && parent != Self.none && nodes[Int(parent)].membership.owner == Self.none {
-            let other = nodes[Int(parent)].zero != Self.none ? nodes[Int(parent)].zero : nodes[Int(parent)].one
-            setChild(of: grandparent, on: key, to: other)
+            let children = nodes[Int(parent)].children
+            setChild(of: grandparent, on: key, to: min(children[0], children[1]))
             free(parent)
         }
         if root == Self.none {
@@ -142,35 +142,33 @@ struct PrefixTrie<Key: FixedWidthInteger & UnsignedInteger>: ~Copyable {
     private mutating func setChild(of parent: Slot, on key: Key, to child: Slot) {
         if parent == Self.none {
             root = child
-        } else if Self.bit(of: key, after: nodes[Int(parent)].length) {
-            nodes[Int(parent)].one = child
         } else {
-            nodes[Int(parent)].zero = child
+            nodes[Int(parent)].children[Self.bit(of: key, after: nodes[Int(parent)].length)] = child
         }
     }
 
     private mutating func allocate(_ key: Key, length: UInt8) -> Slot {
-        let node = Node(key: key, zero: Self.none, one: Self.none, length: length)
+        let node = Node(key: key, length: length)
         guard firstFree != Self.none else {
             nodes.append(node)
             return Slot(nodes.count - 1)
         }
         let slot = firstFree
-        firstFree = nodes[Int(slot)].zero
+        firstFree = nodes[Int(slot)].children[0]
         nodes[Int(slot)] = node
         return slot
     }
 
     private mutating func free(_ slot: Slot) {
         nodes[Int(slot)].membership.owner = Self.none
-        nodes[Int(slot)].zero = firstFree
+        nodes[Int(slot)].children[0] = firstFree
         firstFree = slot
     }
 
     /// Bit number `length` of `key`, counted from the most significant one.
     @inline(__always)
-    private static func bit(of key: Key, after length: UInt8) -> Bool {
-        (key &<< Key(truncatingIfNeeded: length)).leadingZeroBitCount == 0
+    private static func bit(of key: Key, after length: UInt8) -> Int {
+        Int(truncatingIfNeeded: (key &<< Key(truncatingIfNeeded: length)) &>> Key(truncatingIfNeeded: Key.bitWidth - 1))
     }
 
     /// `key` with the bits after the first `length` (at most the width) cleared.
