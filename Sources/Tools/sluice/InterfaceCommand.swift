@@ -47,5 +47,5 @@ private func serve(_ name: InterfaceName, _ readiness: consuming ReadinessReport
 
 /// Writes a line to standard error.
 func complain(_ line: String) {
-    StandardError.writeLine("sluice: \(line)")
+    StandardStreams.writeErrorLine("sluice: \(line)")
 }

@@ -1,6 +1,7 @@
 import Glibc
 import LinuxHost
 
+StandardStreams.openMissing()
 switch CommandLineArguments.parse(Array(CommandLine.arguments.dropFirst())) {
 case .help:
     print(CommandLineArguments.helpText, terminator: "")

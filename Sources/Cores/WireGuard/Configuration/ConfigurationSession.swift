@@ -15,10 +15,11 @@ public import Provider
 ///    │                              │ empty line
 ///    │                              └─────────────────────────▶ idle, .reply
 ///    │
-///    └─ a line that is refused, anywhere ──▶ failed ── empty line ──▶ idle, .reply with the error
+///    └─ a line that is refused, anywhere ──▶ skipping, .reply with the error ── empty line ──▶ idle
 /// ```
 ///
-/// A refused line ends its operation: what follows is skipped up to the empty line, and what came before stays in effect.
+/// A refused line ends its operation and is answered at once: what follows is skipped up to the empty line, and what came
+/// before stays in effect.
 public struct ConfigurationSession: ~Copyable {
     /// What a line asks of the host.
     public enum Step: Equatable, Sendable {
@@ -47,7 +48,7 @@ public struct ConfigurationSession: ~Copyable {
         case listing
         case device
         case peer(PeerStanza)
-        case failed(Failure, isGet: Bool)
+        case skipping
     }
 
     /// What is known about the peer that lines are about.
@@ -65,9 +66,10 @@ public struct ConfigurationSession: ~Copyable {
     /// A connection that nothing came in on yet.
     public init() {}
 
-    /// Ends the operation under way with a failure of the host.
-    public mutating func fail(_ errorNumber: Int32) {
-        state = .failed(.system(errorNumber), isGet: false)
+    /// Ends the operation under way with a failure of the host, and returns the answer.
+    public mutating func fail(_ errorNumber: Int32) -> Step {
+        state = .skipping
+        return .reply(.system(errorNumber))
     }
 
     /// Takes one line, without its line feed.
@@ -78,6 +80,7 @@ public struct ConfigurationSession: ~Copyable {
     ) -> Step {
         if line.isEmpty { return finish(&device, at: now) }
         do throws(ConfigurationError) {
+            if case .skipping = state { return .next }
             let line = try ConfigurationLine(line)
             switch state {
             case .idle:
@@ -90,39 +93,41 @@ public struct ConfigurationSession: ~Copyable {
             case .peer(let stanza):
                 try setPeer(line, stanza, of: &device, at: now, interfaceIndex: interfaceIndex)
                 return .next
-            case .failed:
+            case .skipping:
                 return .next
             }
         } catch {
-            refuse(error)
-            return .next
+            return refuse(error)
         }
     }
 
     /// Notes that a line was longer than any line can be.
-    public mutating func receiveOverlongLine() {
+    public mutating func receiveOverlongLine() -> Step {
         refuse(.malformedLine)
     }
 
-    private mutating func refuse(_ error: ConfigurationError) {
+    private mutating func refuse(_ error: ConfigurationError) -> Step {
         switch state {
-        case .failed: break
-        case .listing: state = .failed(.refused(error), isGet: true)
-        case .idle, .device, .peer: state = .failed(.refused(error), isGet: false)
+        case .skipping: return .next
+        case .listing:
+            state = .skipping
+            return .list(.refused(error))
+        case .idle, .device, .peer:
+            state = .skipping
+            return .reply(.refused(error))
         }
     }
 
-    /// Takes the empty line that ends an operation.
+    /// Takes the empty line that ends an operation. One that ends nothing is passed over.
     private mutating func finish<Primitives>(_ device: inout Device<Primitives>, at now: Instant) -> Step {
         defer { state = .idle }
         switch state {
-        case .idle: return .next
+        case .idle, .skipping: return .next
         case .listing: return .list(nil)
         case .device: return .reply(nil)
         case .peer(let stanza):
             finish(stanza, of: &device)
             return .reply(nil)
-        case .failed(let failure, let isGet): return isGet ? .list(failure) : .reply(failure)
         }
     }
 

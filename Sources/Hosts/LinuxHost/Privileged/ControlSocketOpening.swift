@@ -41,7 +41,7 @@ extension PrivilegedService {
         _ = try privilegedCall("bind(AF_UNIX)") {
             unsafe withSocketAddress(&address) { unsafe bind(number, $0, $1) }
         }
-        _ = try privilegedCall("listen") { listen(number, 16) }
+        _ = try privilegedCall("listen") { listen(number, 128) }
         return try keep(listener, watch: watch, folder: folder, file: file)
     }
 

@@ -107,18 +107,23 @@ struct ControlConnection: ~Copyable {
     private mutating func handleLine(_ length: Int, at now: Instant, for target: inout some ControlTarget & ~Copyable) {
         let step: ConfigurationSession.Step
         if length > Self.maximumLineLength {
-            session.receiveOverlongLine()
-            step = .next
+            step = session.receiveOverlongLine()
         } else {
             step = Self.receive(length, of: stream, &session, at: now, for: &target)
         }
         stream.consume(length + 1)
         switch step {
-        case .next: break
         case .setListenPort(let port):
-            if let error = target.setListenPort(port) { session.fail(error) }
+            if let error = target.setListenPort(port) { answer(session.fail(error)) }
         case .setFirewallMark(let mark):
-            if let error = target.setFirewallMark(mark) { session.fail(error) }
+            if let error = target.setFirewallMark(mark) { answer(session.fail(error)) }
+        default: answer(step)
+        }
+    }
+
+    private mutating func answer(_ step: ConfigurationSession.Step) {
+        switch step {
+        case .next, .setListenPort, .setFirewallMark: break
         case .reply(let failure):
             // `wg` takes the negative of what it reads for a set operation as the error.
             write("errno=\(failure.map { -$0.errorNumber } ?? 0)\n\n")
@@ -142,8 +147,8 @@ struct ControlConnection: ~Copyable {
 
     /// A line that fills the buffer and has no end yet is refused, and the rest of it is skipped.
     private mutating func discardOverlongLine() {
+        if !isSkippingLine { answer(session.receiveOverlongLine()) }
         isSkippingLine = true
-        session.receiveOverlongLine()
         let length = stream.unread.byteCount
         stream.consume(length)
     }
