@@ -1,16 +1,15 @@
-"""The primitives of the WireGuard paper, section 5.4, and RFC 7539's HChaCha20 draft companion."""
+"""The primitives of the WireGuard paper, section 5.4, with HChaCha20 written out."""
 
+import base64
 import hashlib
 import hmac
+import os
 import struct
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
-
-import base64
-import os
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 KEY_SIZE = 32
 ZERO_KEY = bytes(KEY_SIZE)

@@ -3,7 +3,7 @@
 import os
 import time
 
-from scripted_peer import CookieReply, Initiation, MessageType, Response, seal_cookie_reply
+from scripted_peer import CookieReply, Initiation, MessageType, seal_cookie_reply
 from scripted_peer.messages import message_type
 from scripted_peer.primitives import AuthenticationFailure
 
@@ -98,7 +98,7 @@ def cookie_reply_form(rig):
     peer = rig.peer()
 
     def body():
-        cookie, datagram, message = request_cookie(peer, rig.public)
+        _, datagram, message = request_cookie(peer, rig.public)
         _, second, other = request_cookie(peer, rig.public)
         return datagram, message, second, other
 

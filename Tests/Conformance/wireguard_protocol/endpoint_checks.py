@@ -55,14 +55,14 @@ def reply_to_sender_over_ipv6(rig):
 
 @check("E2", "a handshake after unanswered data lets go of the source address", seconds=24)
 def source_after_no_answer(rig):
-    peer, session, default, other = _contact(rig, 4)
+    peer, _, default, _ = _contact(rig, 4)
     datagram = peer.expect_initiation(18, "unanswered data must lead to a handshake").datagram
     require(datagram.source == (default, DAEMON_PORT), f"the initiation comes from {datagram.source}, not {default}")
 
 
 @check("E2", "a handshake retry lets go of the source address", seconds=10)
 def source_after_retry(rig):
-    peer, session, default, other = _contact(rig, 4)
+    peer, _, default, _ = _contact(rig, 4)
     rig.set_private_key(KeyPair())
     rig.stimulate(peer)
     peer.expect_initiation(6)
@@ -72,14 +72,14 @@ def source_after_retry(rig):
 
 @check("E2", "a new listen port lets go of the source address")
 def source_after_port_change(rig):
-    peer, session, default, other = _contact(rig, 4)
+    peer, session, default, _ = _contact(rig, 4)
     rig.set("listen_port=51999")
     require(_next_source(rig, peer, session) == (default, 51999), "data must come from the default address, new port")
 
 
 @check("E2", "a new fwmark lets go of the source address")
 def source_after_mark_change(rig):
-    peer, session, default, other = _contact(rig, 4)
+    peer, session, default, _ = _contact(rig, 4)
     rig.set("fwmark=77")
     require(_next_source(rig, peer, session) == (default, DAEMON_PORT), "data must come from the default address")
 

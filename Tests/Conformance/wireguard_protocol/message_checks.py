@@ -4,7 +4,6 @@ import os
 import struct
 
 from scripted_peer import Data, Initiation, MessageType, Response, TAI64N
-from scripted_peer.messages import message_type
 
 from .registry import check, require
 

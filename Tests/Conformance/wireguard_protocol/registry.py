@@ -1,7 +1,7 @@
 """The checks of the protocol suite, by the identifiers of the protocol checklist."""
 
 from dataclasses import dataclass
-from typing import Callable, Optional
+from typing import Callable
 
 from waiting import expect as require  # the name that reads best in checks
 

@@ -10,9 +10,7 @@ is read off a packet socket before any stack looks at it.
 """
 
 import itertools
-import os
 import socket
-import struct
 import time
 from typing import Optional
 
