@@ -63,7 +63,9 @@ def detached(testbed: DaemonTestbed) -> None:
             stdout=slave, stderr=slave)
     os.close(slave)
     expect_equal(_end(starter), 0, "the status of a start from a terminal")
-    pid = [one for one in process_ids(namespace) if parent_and_state(one)[0] == os.getpid()][0]
+    orphans = [one for one in process_ids(namespace) if parent_and_state(one)[0] == os.getpid()]
+    expect(orphans, "the detached daemon ended with the session that it was started in")
+    pid = orphans[0]
     with open(f"/proc/{pid}/stat") as file:
         terminal = int(file.read().rpartition(")")[2].split()[4])
     # The terminal goes away, as when an SSH session ends.

@@ -274,7 +274,7 @@ def busy_port(testbed: DaemonTestbed) -> None:
         pair.second.down()
         pair.second.up()
         pair.second.set_peer(pair.keys_1.public, endpoint="10.0.0.1:1")
-        pair.expect_ping_through()
+        pair.expect_ping_back()
     outcome = commands.run(["wg", "set", pair.first.name, "listen-port", str(port)], check=False)
     expect(outcome.returncode != 0, "wg set listen-port BUSY succeeds")
     expect_equal(outcome.stderr.strip(), "Unable to modify interface: Address already in use", "wg's message")
