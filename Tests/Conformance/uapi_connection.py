@@ -110,6 +110,12 @@ class State:
         """The peers' public keys in hexadecimal, in the order listed."""
         return [peer["public_key"] for peer in self.peers]
 
+    @property
+    def handshake_times(self) -> "dict[str, str]":
+        """When each peer's latest handshake was, to the nanosecond, by public key."""
+        return {peer["public_key"]: f'{peer["last_handshake_time_sec"]}.{int(peer["last_handshake_time_nsec"]):09}'
+                for peer in self.peers}
+
     def peer(self, public_key: str) -> dict:
         """The one peer with that key."""
         found = [peer for peer in self.peers if peer["public_key"] == public_key]
