@@ -172,9 +172,11 @@ def full_tunnel(testbed: DaemonTestbed) -> None:
     with PacketCapture(namespace, "under") as capture:
         for address in (FAR, FAR6, "10.8.0.1", "fd08::1"):
             TunnelPair.expect_reached(namespace, address)
-        wait_until(
-            lambda: len(capture.datagrams(lambda datagram: 2 in (datagram.source_port, datagram.destination_port))) >= 8,
-            "tunnel packets on the underlay", 10)
+
+        def carried() -> int:
+            return len(capture.datagrams(lambda datagram: 2 in (datagram.source_port, datagram.destination_port)))
+
+        wait_until(lambda: carried() >= 8, "tunnel packets on the underlay", 10)
         bare = [packet for packet in capture.packets if packet.data[0] >> 4 == 4 and packet.data[9] == 1]
         expect(not bare, "pings went out beside the tunnel")
     quick.down()

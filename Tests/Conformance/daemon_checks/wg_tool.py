@@ -67,7 +67,8 @@ def show(testbed: DaemonTestbed) -> None:
     picture = commands.run(["wg", "show", name]).stdout
     for line in (f"interface: {name}", f"  public key: {pair.public}", "  private key: (hidden)",
                  "  listening port: 51820", "  fwmark: 0xca6c", f"peer: {PEERS[0]}", "  preshared key: (hidden)",
-                 "  endpoint: 192.0.2.1:51820", "  persistent keepalive: every 25 seconds", f"peer: {PEERS[1]}", "  allowed ips: (none)"):
+                 "  endpoint: 192.0.2.1:51820", "  persistent keepalive: every 25 seconds", f"peer: {PEERS[1]}",
+                 "  allowed ips: (none)"):
         expect(line in picture.splitlines(), f"wg show does not print {line!r}")
     for line in ("latest handshake", "transfer"):
         expect(line not in picture, f"wg show prints {line!r} before any traffic")
