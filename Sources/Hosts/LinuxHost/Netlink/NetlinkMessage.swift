@@ -135,8 +135,7 @@ extension NetlinkMessage {
     }
 
     private static func address(_ attribute: UnsafeMutablePointer<nlattr>?, family: Int32) -> IPAddress? {
-        guard let attribute = unsafe attribute else { return nil }
-        let data = unsafe nla_data(attribute)!
+        guard let attribute = unsafe attribute, let data = unsafe nla_data(attribute) else { return nil }
         // The length is checked before each load; every bit pattern is a valid integer.
         switch (family, unsafe nla_len(attribute)) {
         case (AF_INET, 4):

@@ -10,8 +10,9 @@ struct PacketPath: ~Copyable {
     /// what waits elsewhere gets its turn within a millisecond.
     private static let packetsPerTurn = 64
     private static let datagramsPerTurn = 32
-    /// The device's own messages, an expensive handshake among them perhaps, in one turn.
-    private static let actionsPerTurn = 32
+    /// How long the device's own messages may keep packets waiting in one turn: a few handshakes, or many messages that cost
+    /// little. What is left waits in the device, where a flood of handshakes shows as load.
+    private static let actionTime = Interval(nanoseconds: 500_000)
     /// The room that the largest packet needs when it is sealed.
     private static let largestMessage =
         TUNDevice.maximumPacketLength + Device<OpenSSLCryptography>.messageOverhead
@@ -116,15 +117,13 @@ struct PacketPath: ~Copyable {
 
     /// Does what the device has to do, up to one turn's worth, and tells about events.
     mutating func act(_ onEvent: (WireGuard.Event) -> Void) {
-        let now = HostClock.now()
         let wallClock = HostClock.wallClock()
-        loop: for _ in 0..<Self.actionsPerTurn {
-            switch Self.nextAction(of: &device, into: &outgoing, at: now, wallClock: wallClock) {
-            case nil: break loop
-            case .report(let event)?: onEvent(event)
-            case .send?, .nothing?: break
-            }
+        var now = HostClock.now()
+        let end = now + Self.actionTime
+        while now < end, let action = Self.nextAction(of: &device, into: &outgoing, at: now, wallClock: wallClock) {
+            if case .report(let event) = action { onEvent(event) }
             if outgoing.unusedCount == 0 || outgoing.unusedByteCount < Self.largestMessage { flush() }
+            now = HostClock.now()
         }
         flush()
     }
