@@ -75,13 +75,14 @@ extension PrivilegedService {
             try setOption("IPV6_RECVTCLASS", level, IPV6_RECVTCLASS, 1, of: descriptor)
             try setOption("IPV6_MTU_DISCOVER", level, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_DONT, of: descriptor)
         }
+        let size = Self.socketBufferSize
         // Without the privilege the size is what the system allows, which is no reason not to start.
-        for (forced, plain) in [(SO_RCVBUFFORCE, SO_RCVBUF), (SO_SNDBUFFORCE, SO_SNDBUF)] {
-            do throws(SystemCallError) {
-                try setOption("SO_RCVBUFFORCE", socketLevel, forced, Self.socketBufferSize, of: descriptor)
-            } catch {
-                try setOption("SO_RCVBUF", socketLevel, plain, Self.socketBufferSize, of: descriptor)
-            }
+        do throws(SystemCallError) {
+            try setOption("SO_RCVBUFFORCE", socketLevel, SO_RCVBUFFORCE, size, of: descriptor)
+            try setOption("SO_SNDBUFFORCE", socketLevel, SO_SNDBUFFORCE, size, of: descriptor)
+        } catch {
+            try setOption("SO_RCVBUF", socketLevel, SO_RCVBUF, size, of: descriptor)
+            try setOption("SO_SNDBUF", socketLevel, SO_SNDBUF, size, of: descriptor)
         }
         if mark != 0 {
             try setOption("SO_MARK", socketLevel, SO_MARK, Int32(bitPattern: mark), of: descriptor)
