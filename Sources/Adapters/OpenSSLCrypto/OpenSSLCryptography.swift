@@ -19,12 +19,16 @@ public final class OpenSSLCryptography: Cryptography {
         agreement = try KeyAgreement()
     }
 
+    /// Writes the X25519 public key (32 bytes) of `privateKey` (32 bytes, clamped here) to `publicKey`.
     public func derivePublicKey(of privateKey: RawSpan, into publicKey: inout MutableRawSpan) {
         precondition(privateKey.byteCount == KeyAgreement.keyLength && publicKey.byteCount == KeyAgreement.keyLength)
         precondition(
             agreement.derivePublicKey(of: privateKey, into: &publicKey), "OpenSSL could not derive a public key")
     }
 
+    /// Writes the X25519 shared secret (32 bytes) to `secret`.
+    ///
+    /// - Returns: False, with `secret` zeroed, when it is all zero (RFC 7748 section 6.1) or OpenSSL failed.
     public func deriveSharedSecret(
         privateKey: RawSpan, publicKey: RawSpan, into secret: inout MutableRawSpan
     ) -> Bool {
@@ -36,6 +40,7 @@ public final class OpenSSLCryptography: Cryptography {
         return isUsable
     }
 
+    /// Encrypts and authenticates (RFC 8439): key 32 bytes, nonce 12 bytes, output 16 bytes longer than the plaintext.
     public func seal(
         key: RawSpan, nonce: RawSpan, plaintext: RawSpan, authenticatedData: RawSpan, into output: inout MutableRawSpan
     ) {
@@ -55,6 +60,9 @@ public final class OpenSSLCryptography: Cryptography {
         sealing.forgetKey()
     }
 
+    /// Checks and decrypts (RFC 8439): key 32 bytes, nonce 12 bytes, output 16 bytes shorter than the ciphertext.
+    ///
+    /// - Returns: False, with `output` zeroed, when the tag does not fit.
     public func open(
         key: RawSpan, nonce: RawSpan, ciphertext: RawSpan, authenticatedData: RawSpan, into output: inout MutableRawSpan
     ) -> Bool {
@@ -75,6 +83,7 @@ public final class OpenSSLCryptography: Cryptography {
         return isAuthentic
     }
 
+    /// Seals the data messages of a train in place. Traps when one lies outside of the buffer or is shorter than 32 bytes.
     public func sealMessages(of train: MessageTrain, in buffer: inout MutableRawSpan, key: RawSpan) {
         guard train.count > 0 else { return }
         train.checkBounds(of: buffer)
@@ -92,6 +101,9 @@ public final class OpenSSLCryptography: Cryptography {
         sealing.forgetKey()
     }
 
+    /// Opens up to 64 data messages of a train in place. Traps when one lies outside of the buffer or is shorter than 32 bytes.
+    ///
+    /// - Returns: Bit N is set when message N was authentic. The bytes of the others are unspecified.
     public func openMessages(of train: MessageTrain, in buffer: inout MutableRawSpan, key: RawSpan) -> UInt64 {
         guard train.count > 0 else { return 0 }
         precondition(train.count <= UInt64.bitWidth, "a train of more messages than the result has bits")

@@ -11,8 +11,8 @@ public import IPPacket
 ///         entry = allowedIPs.entry(after: current)
 ///     }
 ///
-/// Look-ups take time in the number of nested prefixes, and allocate nothing; neither do the lists. Peers are expected to be
-/// numbered from zero upwards, since their lists are found by number.
+/// A look-up visits at most as many nodes as an address has bits. It allocates nothing; neither does listing. Peers are
+/// expected to be numbered from zero upwards, since their lists are found by number.
 public struct AllowedIPs: ~Copyable {
     /// One prefix of a peer. It stays good until the prefix is removed or moved to another peer.
     public struct Entry: Hashable, Sendable {
