@@ -7,8 +7,8 @@ enum Direction {
     case open
 }
 
-/// An OpenSSL context for ChaCha20-Poly1305 in one direction. It is made once and used for every message, since making one
-/// allocates.
+/// An OpenSSL context for ChaCha20-Poly1305 in one direction. It is made once and used for every message, since making
+/// one allocates.
 ///
 ///     ┌────────────────────────────── forgetKey ──────────────────────────────┐
 ///     ▼                                                                       │
@@ -99,8 +99,8 @@ struct AEADContext: ~Copyable {
         precondition(isSealed, "OpenSSL could not seal a message")
     }
 
-    /// Decrypts `count` bytes from `input` to `output`, which may be the same memory, and compares their tag with the 16 bytes
-    /// at `tag`.
+    /// Decrypts `count` bytes from `input` to `output`, which may be the same memory, and compares their tag with the
+    /// 16 bytes at `tag`.
     ///
     /// - Parameter output: may be missing when `count` is zero.
     /// - Returns: False when the tag does not fit. The output may not be used then.
@@ -111,8 +111,8 @@ struct AEADContext: ~Copyable {
         let output = unsafe output?.assumingMemoryBound(to: UInt8.self)
         var length: Int32 = 0
         var nothing: UInt8 = 0
-        // The cipher writes as much as it reads, which the caller says is `count`; its last step writes nothing. It copies
-        // the tag, though the call has no const in its type.
+        // The cipher writes as much as it reads, which the caller says is `count`; its last step writes nothing. It
+        // copies the tag, though the call has no const in its type.
         let isOpened =
             unsafe EVP_CIPHER_CTX_ctrl(
                 context, EVP_CTRL_AEAD_SET_TAG, Int32(Self.tagLength), UnsafeMutableRawPointer(mutating: tag)) == 1

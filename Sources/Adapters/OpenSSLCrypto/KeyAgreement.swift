@@ -7,7 +7,8 @@ struct KeyAgreement: ~Copyable {
     /// The length of a private key, a public key and a shared secret in bytes.
     static let keyLength = 32
 
-    /// Makes OpenSSL's keys out of raw ones. It is made once, since looking the algorithm up takes long, and keeps no key.
+    /// Makes OpenSSL's keys out of raw ones. It is made once, since looking the algorithm up takes long, and keeps no
+    /// key.
     private let importer: OpaquePointer
 
     init() throws(OpenSSLError) {
@@ -41,7 +42,8 @@ struct KeyAgreement: ~Copyable {
     ///
     /// - Returns: False when it is all zero or OpenSSL failed. The bytes of the secret are unspecified then.
     func deriveSharedSecret(privateKey: RawSpan, publicKey: RawSpan, into secret: inout MutableRawSpan) -> Bool {
-        // Without a public half OpenSSL would compute one, which takes as long as the agreement, and that does not use it.
+        // Without a public half OpenSSL would compute one, which takes as long as the agreement, and that does not use
+        // it.
         let unusedPublicKey = InlineArray<32, UInt8>(repeating: 0)
         guard let own = importKey(privateKey: privateKey, publicKey: unusedPublicKey.span.octets),
             let other = importKey(privateKey: RawSpan(), publicKey: publicKey),
@@ -50,8 +52,8 @@ struct KeyAgreement: ~Copyable {
         return derivation.derive(with: other, into: &secret)
     }
 
-    /// Copies a raw private key, a raw public key or both. An empty span stands for none; the public key that belongs to a
-    /// private one is computed then.
+    /// Copies a raw private key, a raw public key or both. An empty span stands for none; the public key that belongs
+    /// to a private one is computed then.
     private func importKey(privateKey: RawSpan, publicKey: RawSpan) -> Key? {
         let selection = privateKey.isEmpty ? copenssl_select_public_key() : copenssl_select_key_pair()
         var key: OpaquePointer?

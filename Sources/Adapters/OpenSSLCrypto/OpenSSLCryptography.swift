@@ -4,15 +4,17 @@ public import WireGuard
 
 /// X25519 and ChaCha20-Poly1305 from OpenSSL 3 (libcrypto).
 ///
-/// An instance belongs to one thread. It owns one cipher context for each direction, so that sealing and opening allocate
-/// nothing, and overwrites their keys before a call returns. X25519 allocates what it needs for each call, and OpenSSL cleanses
-/// that when it frees it; the copies of the private key that it leaves on the stack are overwritten here.
+/// An instance belongs to one thread. It owns one cipher context for each direction, so that sealing and opening
+/// allocate nothing, and overwrites their keys before a call returns. X25519 allocates what it needs for each call, and
+/// OpenSSL cleanses that when it frees it; the copies of the private key that it leaves on the stack are overwritten
+/// here.
 public final class OpenSSLCryptography: Cryptography {
     private let sealing: AEADContext
     private let opening: AEADContext
     private let agreement: KeyAgreement
 
-    /// Looks the algorithms up, which fails when a system's configuration of OpenSSL leaves one out, and makes the contexts.
+    /// Looks the algorithms up, which fails when a system's configuration of OpenSSL leaves one out, and makes the
+    /// contexts.
     public init() throws(OpenSSLError) {
         sealing = try AEADContext(.seal)
         opening = try AEADContext(.open)
@@ -83,7 +85,8 @@ public final class OpenSSLCryptography: Cryptography {
         return isAuthentic
     }
 
-    /// Seals the data messages of a train in place. Traps when one lies outside of the buffer or is shorter than 32 bytes.
+    /// Seals the data messages of a train in place. Traps when one lies outside of the buffer or is shorter than 32
+    /// bytes.
     public func sealMessages(of train: MessageTrain, in buffer: inout MutableRawSpan, key: RawSpan) {
         guard train.count > 0 else { return }
         train.checkBounds(of: buffer)
@@ -101,7 +104,8 @@ public final class OpenSSLCryptography: Cryptography {
         sealing.forgetKey()
     }
 
-    /// Opens up to 64 data messages of a train in place. Traps when one lies outside of the buffer or is shorter than 32 bytes.
+    /// Opens up to 64 data messages of a train in place. Traps when one lies outside of the buffer or is shorter than
+    /// 32 bytes.
     ///
     /// - Returns: Bit N is set when message N was authentic. The bytes of the others are unspecified.
     public func openMessages(of train: MessageTrain, in buffer: inout MutableRawSpan, key: RawSpan) -> UInt64 {
@@ -125,8 +129,8 @@ public final class OpenSSLCryptography: Cryptography {
         return authentic
     }
 
-    /// Gives a context the nonce of a data message: four zero bytes and the counter at the end of the header. The key is
-    /// given with the first message of a train and kept for the others.
+    /// Gives a context the nonce of a data message: four zero bytes and the counter at the end of the header. The key
+    /// is given with the first message of a train and kept for the others.
     @inline(__always)
     private func begin(
         _ index: Int, at offset: Int, of buffer: RawSpan, key: RawSpan, with context: borrowing AEADContext

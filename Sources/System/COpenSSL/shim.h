@@ -1,6 +1,6 @@
 #pragma once
-// What Swift needs of OpenSSL 3's libcrypto. The functions below stand for macros that Swift cannot import: selections made of
-// other macros, and parameter names, to which OpenSSL keeps a pointer.
+// What Swift needs of OpenSSL 3's libcrypto. The functions below stand for macros that Swift cannot import: selections
+// made of other macros, and parameter names, to which OpenSSL keeps a pointer.
 #include <openssl/core_names.h>
 #include <openssl/crypto.h>
 #include <openssl/err.h>

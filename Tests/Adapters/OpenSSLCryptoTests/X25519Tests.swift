@@ -87,8 +87,8 @@ import WireGuard
         }
     }
 
-    /// The points of orders 1, 2, 4 and 8 on the curve and its twist, also written with a multiple of the prime added and
-    /// with the top bit set, which RFC 7748 says to ignore.
+    /// The points of orders 1, 2, 4 and 8 on the curve and its twist, also written with a multiple of the prime added
+    /// and with the top bit set, which RFC 7748 says to ignore.
     @Test(arguments: [
         "0000000000000000000000000000000000000000000000000000000000000000",
         "0100000000000000000000000000000000000000000000000000000000000000",

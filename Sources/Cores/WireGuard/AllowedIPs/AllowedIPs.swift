@@ -1,7 +1,7 @@
 public import IPPacket
 
-/// Which addresses belong to which peer: the peer that a packet is sent to by its destination, and the one it must have come
-/// from by its source. The longest prefix that contains an address decides, whoever else has a shorter one.
+/// Which addresses belong to which peer: the peer that a packet is sent to by its destination, and the one it must have
+/// come from by its source. The longest prefix that contains an address decides, whoever else has a shorter one.
 ///
 /// Every prefix has one owner. The prefixes of a peer are listed in the order in which it was given them:
 ///
@@ -38,8 +38,8 @@ public struct AllowedIPs: ~Copyable {
     /// A table without prefixes.
     public init() {}
 
-    /// Gives a prefix to `peer`, taking it from the peer that had it. A peer that has it already keeps it where it is in its
-    /// list.
+    /// Gives a prefix to `peer`, taking it from the peer that had it. A peer that has it already keeps it where it is
+    /// in its list.
     ///
     /// - Parameters:
     ///   - address: any address in the prefix: the bits after it count as zero.

@@ -7,18 +7,20 @@ struct ListMembership {
     var next = UInt32.max
 }
 
-/// A set of address prefixes of one family, each with an owner, in a binary trie with compressed paths. Every node is either
-/// a prefix in the set or the place where two branches part, so that there are fewer than twice as many nodes as prefixes.
+/// A set of address prefixes of one family, each with an owner, in a binary trie with compressed paths. Every node is
+/// either a prefix in the set or the place where two branches part, so that there are fewer than twice as many nodes as
+/// prefixes.
 ///
 ///     0.0.0.0/0 ── owner 1                 a prefix that contains all below it
 ///     └─ 10.0.0.0/8 ── no owner            only parts its two branches
 ///        ├─ 10.0.0.0/24 ── owner 2
 ///        └─ 10.200.0.0/16 ── owner 1
 ///
-/// Nodes lie in one array and point to each other by their place in it, which a prefix keeps as long as it is in the set.
-/// The places of removed nodes are used again.
+/// Nodes lie in one array and point to each other by their place in it, which a prefix keeps as long as it is in the
+/// set. The places of removed nodes are used again.
 struct PrefixTrie<Key: FixedWidthInteger & UnsignedInteger>: ~Copyable {
-    /// A place in the array of nodes. None is the greatest, so that of two places of which one is none the lesser is the other.
+    /// A place in the array of nodes. None is the greatest, so that of two places of which one is none the lesser is
+    /// the other.
     typealias Slot = UInt32
 
     /// What a missing child, a missing root and a missing owner look like.
@@ -28,8 +30,8 @@ struct PrefixTrie<Key: FixedWidthInteger & UnsignedInteger>: ~Copyable {
     struct Node {
         /// The first address of the prefix.
         var key: Key
-        /// The child whose prefix continues with a zero bit and the one whose prefix continues with a one bit. In a free slot
-        /// the first is the next free slot.
+        /// The child whose prefix continues with a zero bit and the one whose prefix continues with a one bit. In a
+        /// free slot the first is the next free slot.
         var children: InlineArray<2, Slot> = [.max, .max]
         /// Whose it is; nobody's when the node only parts two branches.
         var membership = ListMembership()
@@ -81,8 +83,8 @@ struct PrefixTrie<Key: FixedWidthInteger & UnsignedInteger>: ~Copyable {
         return nil
     }
 
-    /// Finds or makes the node of a prefix, the bits of `key` after it being zero. A new node has no owner: the caller has to
-    /// give it one.
+    /// Finds or makes the node of a prefix, the bits of `key` after it being zero. A new node has no owner: the caller
+    /// has to give it one.
     mutating func insert(_ key: Key, length: UInt8) -> Slot {
         var parent = Self.none
         var slot = root

@@ -1,7 +1,7 @@
 internal import ByteAccess
 
-/// BLAKE2s (RFC 7693): a hash of 1 to 32 bytes, with or without a key. It allocates nothing, and forgets everything when it
-/// gives the hash out.
+/// BLAKE2s (RFC 7693): a hash of 1 to 32 bytes, with or without a key. It allocates nothing, and forgets everything
+/// when it gives the hash out.
 struct BLAKE2s: ~Copyable {
     /// The length of a block in bytes.
     static let blockLength = 64

@@ -1,6 +1,7 @@
 internal import ByteAccess
 
-/// HChaCha20 (draft-irtf-cfrg-xchacha section 2.2): turns a key and the first 16 bytes of an extended nonce into a subkey.
+/// HChaCha20 (draft-irtf-cfrg-xchacha section 2.2): turns a key and the first 16 bytes of an extended nonce into a
+/// subkey.
 enum HChaCha20 {
     /// Writes the 32-byte subkey of `key` (32 bytes) and `nonce` (16 bytes) to `subkey`.
     static func deriveKey(from key: RawSpan, nonce: RawSpan, into subkey: inout MutableRawSpan) {

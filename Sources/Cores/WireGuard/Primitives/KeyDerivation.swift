@@ -1,10 +1,11 @@
 internal import ByteAccess
 
-/// KDF1, KDF2 and KDF3 of the WireGuard paper: HKDF (RFC 5869) over HMAC-BLAKE2s, with the chaining key as its salt and no
-/// info. The chaining key and every output have 32 bytes. Nothing but the outputs is left behind.
+/// KDF1, KDF2 and KDF3 of the WireGuard paper: HKDF (RFC 5869) over HMAC-BLAKE2s, with the chaining key as its salt and
+/// no info. The chaining key and every output have 32 bytes. The state is wiped; what the
+/// calls leave on the stack is for the caller to scrub.
 ///
-/// The `updating` forms replace the chaining key by the first output in place, so that a caller who keeps it in one piece of
-/// memory needs no second one.
+/// The `updating` forms replace the chaining key by the first output in place, so that a caller who keeps it in one
+/// piece of memory needs no second one.
 enum KeyDerivation {
     /// KDF1.
     static func derive(chainingKey: RawSpan, input: RawSpan, into first: inout MutableRawSpan) {

@@ -49,8 +49,8 @@ public struct SecretMemory: ~Copyable, @unchecked Sendable {
         }
     }
 
-    /// Calls `body` with the bytes, for reading. Spans of a class's property cannot outlive the access to it: in a class this
-    /// takes the place of `bytes`.
+    /// Calls `body` with the bytes, for reading. Spans of a class's property cannot outlive the access to it: in a
+    /// class this takes the place of `bytes`.
     public func withBytes<Result: ~Copyable, Failure: Error>(
         _ body: (RawSpan) throws(Failure) -> Result
     ) throws(Failure) -> Result {

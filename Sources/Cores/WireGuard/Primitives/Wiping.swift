@@ -3,8 +3,8 @@ public func wipe(_ bytes: inout MutableRawSpan) {
     unsafe bytes.withUnsafeMutableBytes { unsafe overwrite($0) }
 }
 
-/// Overwrites 16 KiB of stack below the caller's frame: what a finished handshake's calls left in their frames, key material
-/// in the compiler's temporaries included. Call it from the function that called them.
+/// Overwrites 16 KiB of stack below the caller's frame: what a finished handshake's calls left in their frames, key
+/// material in the compiler's temporaries included. Call it from the function that called them.
 @inline(never)
 public func scrubStack() {
     var frame = InlineArray<2048, UInt64>(repeating: 0)
@@ -19,7 +19,7 @@ func overwrite(_ bytes: UnsafeMutableRawBufferPointer) {
     unsafe keepWrites(to: bytes)
 }
 
-/// Does nothing with the memory, but the optimizer does not know: it is told to look into neither this function nor what it
-/// might read, so that all writes before the call have to happen.
+/// Does nothing with the memory, but the optimizer does not know: it is told to look into neither this function nor
+/// what it might read, so that all writes before the call have to happen.
 @inline(never) @_optimize(none)
 private func keepWrites(to bytes: UnsafeMutableRawBufferPointer) {}

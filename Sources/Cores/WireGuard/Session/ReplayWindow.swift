@@ -1,5 +1,5 @@
-/// The counters already seen on a session, so that none is accepted twice (RFC 6479): a ring of 8,192 bits, of which one
-/// 64-bit word is always being recycled. A counter up to 8,128 below the greatest one is still accepted, once.
+/// The counters already seen on a session, so that none is accepted twice (RFC 6479): a ring of 8,192 bits, of which
+/// one 64-bit word is always being recycled. A counter up to 8,128 below the greatest one is still accepted, once.
 ///
 /// Ask it only after a message proved authentic: it takes every counter it accepts for received.
 struct ReplayWindow: ~Copyable {
