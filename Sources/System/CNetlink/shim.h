@@ -7,3 +7,5 @@
 #include <netlink/route/route.h>
 #include <netlink/route/rule.h>
 #include <linux/rtnetlink.h>
+#include <linux/net_namespace.h>
+#include <linux/netlink.h>

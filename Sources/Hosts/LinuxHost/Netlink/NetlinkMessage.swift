@@ -6,6 +6,22 @@ internal import IPPacket
 ///
 /// Each reading function is handed a complete message: all of `nlmsg_len` bytes can be read.
 enum NetlinkMessage {
+    /// Asks for a number for the network namespace that a descriptor stands for; any number.
+    static func namespaceNumberRequest(for descriptor: Int32) throws(NetlinkError) -> OpaquePointer {
+        let flags = Int32(NLM_F_REQUEST | NLM_F_ACK)
+        guard let message = unsafe nlmsg_alloc_simple(Int32(RTM_NEWNSID), flags) else { throw .library(NLE_NOMEM) }
+        var header = rtgenmsg()
+        // The pointer lives for the call, which copies the structure. Without memory the message is given back.
+        guard unsafe nlmsg_append(message, &header, MemoryLayout<rtgenmsg>.size, Int32(NLMSG_ALIGNTO)) == 0,
+            unsafe nla_put_u32(message, Int32(NETNSA_FD), UInt32(bitPattern: descriptor)) == 0,
+            unsafe nla_put_u32(message, Int32(NETNSA_NSID), UInt32.max) == 0
+        else {
+            unsafe nlmsg_free(message)
+            throw .library(NLE_NOMEM)
+        }
+        return unsafe message
+    }
+
     /// What a notification says; nil when it concerns nothing of ours.
     static func change(_ message: UnsafeMutablePointer<nlmsghdr>) -> NetlinkChange? {
         let type = unsafe Int(message.pointee.nlmsg_type)

@@ -28,7 +28,47 @@ extension PrivilegedService {
             throw error
         }
         comeBack(to: home)
+        try giveNumber(to: there)
         return PrivilegedExchange(.netlink(isHome: false), sockets)
+    }
+
+    /// Opens netlink for the changes of links in all namespaces that have a number here.
+    func openLinkNotices() throws(PrivilegedFailure) -> PrivilegedExchange {
+        var descriptors = DescriptorList()
+        let changes = try netlinkSocket(groups: UInt32(RTMGRP_LINK))
+        let number = changes.rawValue
+        var enable: Int32 = 1
+        _ = try privilegedCall("setsockopt(NETLINK_LISTEN_ALL_NSID)") {
+            // The pointer lives for the call, and the size is the integer's.
+            unsafe setsockopt(
+                number, SOL_NETLINK, NETLINK_LISTEN_ALL_NSID, &enable, socklen_t(MemoryLayout<Int32>.size))
+        }
+        descriptors.append(changes)
+        descriptors.append(try netlinkSocket(groups: 0))
+        return PrivilegedExchange(.netlink(isHome: true), descriptors)
+    }
+
+    /// Lets the own namespace have a number for another one, so that notices from there can be heard here. A number keeps
+    /// nothing in being.
+    private func giveNumber(to namespace: borrowing FileDescriptor) throws(PrivilegedFailure) {
+        do throws(NetlinkError) {
+            let socket = try NetlinkSocket(adopting: try netlinkQuestionSocket())
+            _ = try unsafe socket.send(NetlinkMessage.namespaceNumberRequest(for: namespace.rawValue))
+            // The kernel answers while it takes the request. That there is a number already is as good.
+            _ = try unsafe socket.receive { _ in }
+        } catch {
+            throw .unexpectedReply
+        }
+    }
+
+    private func netlinkQuestionSocket() throws(NetlinkError) -> FileDescriptor {
+        do {
+            return try netlinkSocket(groups: 0)
+        } catch .systemCall(let error) {
+            throw .refused(errno: error.errno)
+        } catch {
+            throw .malformedAnswer
+        }
     }
 
     private func comeBack(to home: borrowing FileDescriptor) {

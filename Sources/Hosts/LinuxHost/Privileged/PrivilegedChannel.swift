@@ -93,7 +93,15 @@ extension PrivilegedChannel where Self: ~Copyable {
     mutating func openNetlink(
         namespaceOf device: DeviceIdentifier? = nil
     ) throws(PrivilegedFailure) -> NetlinkConnection {
-        var exchange = try exchange(.openNetlink(namespaceOf: device))
+        try netlink(from: exchange(.openNetlink(namespaceOf: device)))
+    }
+
+    /// Opens netlink for the changes of links in all namespaces that are known here.
+    mutating func openLinkNotices() throws(PrivilegedFailure) -> NetlinkConnection {
+        try netlink(from: exchange(.openLinkNotices))
+    }
+
+    private func netlink(from exchange: consuming PrivilegedExchange) throws(PrivilegedFailure) -> NetlinkConnection {
         switch exchange.reply {
         case .netlink(let isHome):
             let changes = try exchange.takeDescriptor()

@@ -45,6 +45,10 @@ enum PrivilegedRequest: Equatable, Codable, Sendable {
     /// Open netlink in the network namespace that a device is in at present; in the service's own for nil. Reply:
     /// `netlink`, with a descriptor subscribed to changes and one for questions.
     case openNetlink(namespaceOf: DeviceIdentifier?)
+    /// Open netlink for the changes of links in every network namespace that the service's own has a number for, among them
+    /// those that a device's netlink was opened in. Unlike a socket in such a namespace it does not keep it in being.
+    /// Reply: `netlink`, with a descriptor subscribed to changes and one for questions in the service's own namespace.
+    case openLinkNotices
 }
 
 /// What the privileged side answers.

@@ -36,6 +36,7 @@ struct PrivilegedService: ~Copyable {
             case .adoptControlSocket(let descriptor): return try adoptControlSocket(descriptor)
             case .removeControlSocket(let identifier): return try removeControlSocket(identifier)
             case .openNetlink(let device): return try openNetlink(namespaceOf: device)
+            case .openLinkNotices: return try openLinkNotices()
             }
         } catch {
             return PrivilegedExchange(.failed(error))

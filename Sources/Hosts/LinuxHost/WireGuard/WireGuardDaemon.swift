@@ -20,7 +20,7 @@ public struct WireGuardDaemon: ~Copyable {
         static let listener: UInt64 = 3
         static let socketFile: UInt64 = 4
         static let signals: UInt64 = 5
-        static let linkNetlink: UInt64 = 6
+        static let linkNotices: UInt64 = 6
         static let homeNetlink: UInt64 = 7
         static let firstClient: UInt64 = 16
     }
@@ -64,7 +64,7 @@ public struct WireGuardDaemon: ~Copyable {
         var channel = InProcessPrivilegedChannel(PrivilegedService())
         let tun = try Self.openTUN(options, through: &channel)
         let listener = try Self.openListener(options, through: &channel)
-        let link = try Self.followLink(of: tun, through: &channel)
+        let link = try Self.followLink(of: tun, named: options.name, through: &channel)
         let home = try StartFailure.wrapping("cannot follow changes of routes") { () throws(PrivilegedFailure) in
             try channel.openNetlink()
         }
@@ -103,10 +103,10 @@ public struct WireGuardDaemon: ~Copyable {
     }
 
     private static func followLink(
-        of tun: borrowing TUNDevice, through channel: inout InProcessPrivilegedChannel
+        of tun: borrowing TUNDevice, named name: InterfaceName, through channel: inout InProcessPrivilegedChannel
     ) throws(StartFailure) -> LinkFollower {
         do {
-            return try LinkFollower(tun, through: &channel)
+            return try LinkFollower(tun, name: name, through: &channel)
         } catch {
             throw StartFailure("cannot follow the interface: \(error)")
         }
@@ -117,7 +117,7 @@ public struct WireGuardDaemon: ~Copyable {
         try loop.register(listener.descriptor, token: Token.listener, interest: .readable)
         try loop.register(listener.watch.descriptor, token: Token.socketFile, interest: .readable)
         try loop.register(signals.descriptor, token: Token.signals, interest: .readable)
-        try link.netlink.register(with: loop, token: Token.linkNetlink)
+        try link.notices.register(with: loop, token: Token.linkNotices)
         try home.register(with: loop, token: Token.homeNetlink)
     }
 
@@ -158,7 +158,7 @@ public struct WireGuardDaemon: ~Copyable {
         case Token.listener: accept()
         case Token.socketFile: endOnSocketRemoval()
         case Token.signals: endOnSignal()
-        case Token.linkNetlink: followLink()
+        case Token.linkNotices: followLink()
         case Token.homeNetlink: readHomeChanges()
         default: serve(event.token)
         }
@@ -202,19 +202,8 @@ public struct WireGuardDaemon: ~Copyable {
     // MARK: The link and the routes
 
     private mutating func followLink() {
-        if !link.readChanges(path.tun) {
-            // Gone from this namespace. If it was not deleted, which reading from it tells, it is in another one now.
-            guard let moved = try? LinkFollower(path.tun, through: &channel) else { return }
-            try? link.netlink.unregister(from: loop)
-            link = moved
-            do {
-                try link.netlink.register(with: loop, token: Token.linkNetlink)
-            } catch {
-                log.error("cannot follow the interface to its new namespace: \(public: error.description)")
-            }
-            // Between the move and the new subscription, more may have changed.
-            link.refresh(path.tun)
-        }
+        guard link.readNotices() else { return }
+        link.refresh(path.tun, through: &channel)
         applyLinkState()
     }
 

@@ -11,7 +11,7 @@ import Testing
             .setMark([SocketIdentifier(rawValue: 2), SocketIdentifier(rawValue: 3)], mark: 0),
             .closeUDPSockets([SocketIdentifier(rawValue: 2)]), .openControlSocket(interfaceName("wg0")),
             .adoptControlSocket(descriptor: 4), .removeControlSocket(ControlSocketIdentifier(rawValue: 5)),
-            .openNetlink(namespaceOf: nil), .openNetlink(namespaceOf: DeviceIdentifier(rawValue: 1)),
+            .openLinkNotices, .openNetlink(namespaceOf: nil), .openNetlink(namespaceOf: DeviceIdentifier(rawValue: 1)),
         ]
         for request in requests {
             let data = try JSONEncoder().encode(request)
