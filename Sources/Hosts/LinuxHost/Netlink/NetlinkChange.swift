@@ -10,6 +10,8 @@ struct Link: Equatable, Sendable {
     var maximumTransmissionUnit: Int
     /// True when it is administratively up.
     var isUp: Bool
+    /// True for a TUN device whose packets come with four bytes of packet information in front.
+    var hasPacketInformation: Bool
 }
 
 /// Something that changed in a network namespace.

@@ -136,7 +136,26 @@ extension NetlinkMessage {
             index: UInt32(bitPattern: header.ifi_index),
             name: unsafe string(nlmsg_find_attr(message, size, Int32(IFLA_IFNAME))),
             maximumTransmissionUnit: mtu.map(Int.init) ?? 0,
-            isUp: header.ifi_flags & UInt32(IFF_UP) != 0)
+            isUp: header.ifi_flags & UInt32(IFF_UP) != 0,
+            hasPacketInformation: unsafe hasPacketInformation(
+                nlmsg_find_attr(message, size, Int32(IFLA_LINKINFO))))
+    }
+
+    /// Looks into what a TUN device tells about itself.
+    private static func hasPacketInformation(_ linkInformation: UnsafeMutablePointer<nlattr>?) -> Bool {
+        guard let linkInformation = unsafe linkInformation,
+            let data = unsafe nla_find(
+                nla_data(linkInformation).assumingMemoryBound(to: nlattr.self), nla_len(linkInformation),
+                Int32(IFLA_INFO_DATA)),
+            let kind = unsafe nla_find(
+                nla_data(linkInformation).assumingMemoryBound(to: nlattr.self), nla_len(linkInformation),
+                Int32(IFLA_INFO_KIND)),
+            unsafe string(kind) == "tun",
+            let flag = unsafe nla_find(
+                nla_data(data).assumingMemoryBound(to: nlattr.self), nla_len(data), Int32(IFLA_TUN_PI))
+        else { return false }
+        // libnl found each attribute within the one around it.
+        return unsafe nla_len(flag) == 1 && nla_data(flag).load(as: UInt8.self) != 0
     }
 
     private static func integer(_ attribute: UnsafeMutablePointer<nlattr>?) -> UInt32? {

@@ -8,6 +8,7 @@ struct LinkFollower: ~Copyable {
     struct State: Equatable {
         var maximumTransmissionUnit: Int
         var isUp: Bool
+        var hasPacketInformation = false
     }
 
     /// Tells of the changes of links in all namespaces.
@@ -34,7 +35,9 @@ struct LinkFollower: ~Copyable {
         else { return }
         self.name = name.string
         index = link.index
-        state = State(maximumTransmissionUnit: link.maximumTransmissionUnit, isUp: link.isUp && tun.isLinkUp)
+        state = State(
+            maximumTransmissionUnit: link.maximumTransmissionUnit, isUp: link.isUp && tun.isLinkUp,
+            hasPacketInformation: link.hasPacketInformation)
     }
 
     /// Reads the notices that came in. True when one may concern the interface.

@@ -105,11 +105,16 @@ public struct WireGuardDaemon: ~Copyable {
     private static func followLink(
         of tun: borrowing TUNDevice, named name: InterfaceName, through channel: inout InProcessPrivilegedChannel
     ) throws(StartFailure) -> LinkFollower {
+        let link: LinkFollower
         do {
-            return try LinkFollower(tun, name: name, through: &channel)
+            link = try LinkFollower(tun, name: name, through: &channel)
         } catch {
             throw StartFailure("cannot follow the interface: \(error)")
         }
+        guard !link.state.hasPacketInformation else {
+            throw StartFailure("WG_TUN_FD: the device has packet information; open it with IFF_NO_PI")
+        }
+        return link
     }
 
     private func watchEverything() throws(SystemCallError) {
@@ -242,7 +247,8 @@ public struct WireGuardDaemon: ~Copyable {
         let mark = device.firewallMark
         device.reviewSources { path in
             guard let source = path.source else { return true }
-            let route = try? home.route(to: path.remote.address, from: source.address, mark: mark)
+            let route = try? home.route(
+                to: path.remote.address, from: source.address, mark: mark, interface: path.remote.scope)
             return route?.interfaceIndex == source.interfaceIndex
         }
     }
