@@ -91,9 +91,10 @@ def outer_header(testbed: DaemonTestbed) -> None:
             pair.set_endpoints(f"[{OUTER6_2}]:2" if over_ipv6 else f"{OUTER_2}:2")
             pair.expect_ping_through()
             pair.expect_pings(3, with_label)
-            by_type = {kind: capture.datagrams(
+            by_type = {kind: wait_until(lambda: capture.datagrams(
                 lambda datagram: {datagram.source_port, datagram.destination_port} == {1, 2}
-                and datagram.message_type == kind and (":" in datagram.source) == over_ipv6) for kind in (1, 2, 4)}
+                and datagram.message_type == kind and (":" in datagram.source) == over_ipv6),
+                f"a message of type {kind} {with_label}", 10) for kind in (1, 2, 4)}
         for kind, wanted in ((1, HANDSHAKE_TRAFFIC_CLASS), (2, HANDSHAKE_TRAFFIC_CLASS), (4, 0)):
             seen = {datagram.traffic_class for datagram in by_type[kind]}
             expect_equal(seen, {wanted}, f"the traffic class of messages of type {kind} {with_label}")

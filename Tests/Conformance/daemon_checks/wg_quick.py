@@ -230,15 +230,16 @@ def save_configuration(testbed: DaemonTestbed) -> None:
 @check("quick.sync", "wg syncconf IF <(wg-quick strip IF) changes what changed, without losing a packet")
 def reload_configuration(testbed: DaemonTestbed) -> None:
     quick = Quick(testbed)
-    quick.write("PostUp = true", "AllowedIPs = 10.8.0.0/24")
+    # Without a port of its own syncconf asks for any port, which moves the sockets under the traffic.
+    quick.write("ListenPort = 5556\nPostUp = true", "AllowedIPs = 10.8.0.0/24")
     quick.up()
     TunnelPair.expect_reached(quick.namespace, "10.8.0.1")
     handshake = state(quick.socket_path).handshake_times[from_base64(quick.peer_keys.public)]
     added = KeyPair.generate().public
     ping = testbed.start(quick.namespace, "ping", "-q", "-i", "0.02", "-c", "150", "-W", "3", "10.8.0.1",
                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    quick.write("PostUp = true", f"AllowedIPs = 10.8.0.0/24, 10.44.0.0/16\n[Peer]\nPublicKey = {added}\n"
-                                 "AllowedIPs = 10.45.0.0/16")
+    quick.write("ListenPort = 5556\nPostUp = true", "AllowedIPs = 10.8.0.0/24, 10.44.0.0/16\n"
+                f"[Peer]\nPublicKey = {added}\nAllowedIPs = 10.45.0.0/16")
     script = f'wg syncconf "$1" <(bash {quick.folder}/wg-quick strip "$2")'
     for _ in range(5):
         commands.run(["bash", "-c", script, "bash", quick.name, quick.configuration])
