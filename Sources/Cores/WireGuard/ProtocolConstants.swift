@@ -4,8 +4,8 @@ import Provider
 enum ProtocolConstants {
     /// A sender starts a new handshake after this many messages on one key.
     static let rekeyAfterMessages: UInt64 = 1 << 60
-    /// Neither side uses a key for a counter at or above this (Linux: 2^64 − 1 − window − 1).
-    static let rejectAfterMessages: UInt64 = .max - ReplayWindow.size - 1
+    /// Neither side uses a key for a counter at or above this: 2^64 − 2^13 − 1.
+    static let rejectAfterMessages: UInt64 = ReplayWindow.counterLimit
     /// The initiator of a session starts a new handshake when it sends on a key older than this.
     static let rekeyAfterTime = Interval.seconds(120)
     /// Neither side uses a key older than this.

@@ -54,11 +54,19 @@ public struct ConfigurationSession: ~Copyable {
     /// What is known about the peer that lines are about.
     private struct PeerStanza {
         /// Nil when the lines concern no peer of the device: its own key, a removed or, with `update_only`, unknown peer.
-        var peer: PeerIndex?
+        ///
+        /// It is the name and not the number, because another connection may remove the peer between two lines.
+        var key: PublicKey?
         /// The peer did not exist before.
         var isNew: Bool
         /// Persistent keepalives were turned on.
         var startsKeepalives = false
+
+        /// The peer that the lines concern, if the device has it.
+        func peer<Primitives>(of device: borrowing Device<Primitives>) -> PeerIndex? {
+            guard let key else { return nil }
+            return device.peerIndex(of: key)
+        }
     }
 
     private var state = State.idle
@@ -174,7 +182,7 @@ public struct ConfigurationSession: ~Copyable {
         let known = device.peerIndex(of: key)
         let peer = known ?? device.addPeer(key)
         if peer == nil, device.isFull { throw .tooManyPeers }
-        state = .peer(PeerStanza(peer: peer, isNew: known == nil))
+        state = .peer(PeerStanza(key: peer == nil ? nil : key, isNew: known == nil))
     }
 
     private mutating func setPeer<Primitives>(
@@ -182,35 +190,36 @@ public struct ConfigurationSession: ~Copyable {
         interfaceIndex: (String) -> UInt32?
     ) throws(ConfigurationError) {
         var stanza = old
+        let peer = stanza.peer(of: device)
         if line.isKey("public_key") {
             finish(stanza, of: &device)
             return try beginPeer(line, of: &device)
         } else if line.isKey("remove") {
             try line.requireTrue()
-            if let peer = stanza.peer { device.removePeer(peer) }
-            stanza.peer = nil
+            if let peer { device.removePeer(peer) }
+            stanza.key = nil
         } else if line.isKey("update_only") {
             try line.requireTrue()
-            if stanza.isNew, let peer = stanza.peer {
+            if stanza.isNew, let peer {
                 device.removePeer(peer)
-                stanza.peer = nil
+                stanza.key = nil
             }
         } else if line.isKey("preshared_key") {
             var key = SecretMemory(byteCount: PublicKey.byteCount)
             try line.readKey(into: &key)
-            if let peer = stanza.peer { device.setPresharedKey(key.bytes, of: peer) }
+            if let peer { device.setPresharedKey(key.bytes, of: peer) }
         } else if line.isKey("endpoint") {
             let endpoint = try Endpoint(parsing: try line.text(), interfaceIndex: interfaceIndex)
-            if let peer = stanza.peer { device.setEndpoint(endpoint, of: peer) }
+            if let peer { device.setEndpoint(endpoint, of: peer) }
         } else if line.isKey("persistent_keepalive_interval") {
             let seconds = try line.number(upTo: UInt64(UInt16.max))
-            if let peer = stanza.peer {
+            if let peer {
                 let interval = seconds == 0 ? nil : Interval.seconds(seconds)
                 if device.setPersistentKeepalive(interval, of: peer, at: now) { stanza.startsKeepalives = true }
             }
         } else if line.isKey("replace_allowed_ips") {
             try line.requireTrue()
-            if let peer = stanza.peer { device.removeAllowedIPs(of: peer) }
+            if let peer { device.removeAllowedIPs(of: peer) }
         } else if line.isKey("allowed_ip") {
             try setAllowedIP(try line.text(), stanza, of: &device)
         } else if line.isKey("protocol_version") {
@@ -227,7 +236,7 @@ public struct ConfigurationSession: ~Copyable {
         let isRemoval = text.hasPrefix("-")
         let digits = isRemoval ? String(text.dropFirst()) : text
         guard digits.contains("/"), let prefix = try? IPPrefix(parsing: digits) else { throw .invalidValue }
-        guard let peer = stanza.peer else { return }
+        guard let peer = stanza.peer(of: device) else { return }
         if isRemoval {
             device.removeAllowedIP(prefix, of: peer)
         } else {
@@ -236,7 +245,7 @@ public struct ConfigurationSession: ~Copyable {
     }
 
     private func finish<Primitives>(_ stanza: PeerStanza, of device: inout Device<Primitives>) {
-        guard let peer = stanza.peer else { return }
+        guard let peer = stanza.peer(of: device) else { return }
         device.peerConfigured(peer, startsKeepalives: stanza.startsKeepalives)
     }
 }

@@ -13,9 +13,10 @@ extension Device {
         if !isRetransmission { peer.timers.handshakeStarted() }
         guard identity != nil, peer.hasUsableKeys, let path = peer.path else { return nil }
         if let last = peer.lastHandshakeSent, now.since(last) < ProtocolConstants.rekeyTimeout {
-            if isRetransmission {
-                // A response went out in between. The handshake that this one is a retry of may still be needed.
-                peer.timers.initiationSent(at: last, jitter: jitter())
+            if isRetransmission || !peer.staged.isEmpty {
+                // A response went out shortly before, and nobody has used its session yet. Should that stay so, the retry or
+                // the packets that wait still need a handshake.
+                peer.timers.initiationPostponed(after: last, jitter: jitter())
                 noteDeadline(of: peer)
             }
             return nil

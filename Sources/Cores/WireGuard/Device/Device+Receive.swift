@@ -154,6 +154,7 @@ extension Device {
     /// Does what follows from a handshake being over, at either end.
     mutating func handshakeCompleted(with peer: Peer) {
         peer.timers.handshakeCompleted()
+        peer.pending.subtract([.initiate, .retransmit])
         peer.hasStartedLastMinuteHandshake = false
         schedule(.stampHandshake, for: peer)
     }

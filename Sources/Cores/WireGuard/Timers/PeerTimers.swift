@@ -35,8 +35,6 @@ struct PeerTimers {
     private var newHandshake = Self.never
     private var zeroKeyMaterial = Self.never
     private var persistentKeepalive = Self.never
-    /// Data came in while a keepalive was pending: one more follows it.
-    private var needsAnotherKeepalive = false
     /// Retransmissions of the handshake under way.
     private var attempts = 0
     /// The configured interval; nil when off.
@@ -58,11 +56,7 @@ struct PeerTimers {
 
     /// Data, not a keepalive, was received.
     mutating func dataReceived(at now: Instant) {
-        if keepalive == Self.never {
-            keepalive = now + ProtocolConstants.keepaliveTimeout
-        } else {
-            needsAnotherKeepalive = true
-        }
+        if keepalive == Self.never { keepalive = now + ProtocolConstants.keepaliveTimeout }
     }
 
     /// Any authenticated message was sent.
@@ -89,6 +83,12 @@ struct PeerTimers {
     /// An initiation was sent.
     mutating func initiationSent(at now: Instant, jitter: Interval) {
         retransmitInitiation = now + ProtocolConstants.rekeyTimeout + jitter
+    }
+
+    /// An initiation is called for, but may not follow the handshake message sent at `last` yet: it is due when it may.
+    mutating func initiationPostponed(after last: Instant, jitter: Interval) {
+        guard retransmitInitiation == Self.never else { return }
+        retransmitInitiation = last + ProtocolConstants.rekeyTimeout + jitter
     }
 
     /// A handshake ended well, at either end.
@@ -128,10 +128,6 @@ struct PeerTimers {
         }
         if keepalive <= now {
             keepalive = Self.never
-            if needsAnotherKeepalive {
-                needsAnotherKeepalive = false
-                keepalive = now + ProtocolConstants.keepaliveTimeout
-            }
             return .sendKeepalive
         }
         if newHandshake <= now {
