@@ -30,16 +30,16 @@ final class ConfiguredDevice {
             case .reply, .list: answers.append(step)
             case .setListenPort(let port):
                 requests.append(step)
-                if let failure { session.fail(failure) } else { device.listenPort = port }
+                if let failure { answers.append(session.fail(failure)) } else { device.listenPort = port }
             case .setFirewallMark(let mark):
                 requests.append(step)
-                if let failure { session.fail(failure) } else { device.firewallMark = mark }
+                if let failure { answers.append(session.fail(failure)) } else { device.firewallMark = mark }
             }
         }
         return answers
     }
 
-    func receiveOverlongLine() { session.receiveOverlongLine() }
+    func receiveOverlongLine() -> ConfigurationSession.Step { session.receiveOverlongLine() }
 
     /// The device's settings as a get operation shows them.
     func listing() -> String {
@@ -312,8 +312,8 @@ struct ConfigurationTests {
     func overlongLine() {
         let device = ConfiguredDevice()
         device.receive("set=1\nfwmark=1\n")
-        device.receiveOverlongLine()
-        #expect(device.receive("fwmark=2\n\n") == [.reply(.refused(.malformedLine))])
+        #expect(device.receiveOverlongLine() == .reply(.refused(.malformedLine)))
+        #expect(device.receive("fwmark=2\n\n").isEmpty, "it is answered already")
         #expect(device.device.firewallMark == 1)
     }
 
