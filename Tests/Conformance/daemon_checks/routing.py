@@ -86,9 +86,11 @@ def outer_header(testbed: DaemonTestbed) -> None:
     for over_ipv6 in (False, True):
         with_label = f"over IPv{6 if over_ipv6 else 4}"
         with PacketCapture(pair.first.namespace, "under") as capture:
-            pair.first.down()
-            pair.first.up()
-            pair.set_endpoints(f"[{OUTER6_2}]:2" if over_ipv6 else f"{OUTER_2}:2")
+            # A peer that is new has no session.
+            pair.first.remove_peer(pair.keys_2.public)
+            pair.first.set_peer(
+                pair.keys_2.public, preshared_key=pair.preshared_key, allowed_ips=f"{ADDRESS_2}/32",
+                endpoint=f"[{OUTER6_2}]:2" if over_ipv6 else f"{OUTER_2}:2")
             pair.expect_ping_through()
             pair.expect_pings(3, with_label)
             by_type = {kind: wait_until(lambda: capture.datagrams(
