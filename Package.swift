@@ -71,7 +71,11 @@ var products: [Product] = [
             "SimulatedHost", layer: "Hosts",
             dependencies: ["ByteAccess", "IPPacket", "Provider", "WireGuard", "OpenSSLCrypto", "SimulatedHost"]),
     ]
-    products += [.executable(name: "sluice", targets: ["sluice"])]
+    products += [
+        .executable(name: "sluice", targets: ["sluice"]),
+        .library(name: "OpenSSLCrypto", targets: ["OpenSSLCrypto"]),
+        .library(name: "SimulatedHost", targets: ["SimulatedHost"]),
+    ]
 #endif
 
 let package = Package(

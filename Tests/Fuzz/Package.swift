@@ -6,7 +6,9 @@ import PackageDescription
 
 /// Each target at `Sources/<name>`, with the products of the main package that it uses.
 let fuzzTargets: [(name: String, products: [String])] = [
-    ("FuzzIPPacket", ["IPPacket"])
+    ("FuzzIPPacket", ["IPPacket"]),
+    ("FuzzUAPI", ["WireGuard", "OpenSSLCrypto"]),
+    ("FuzzWireGuard", ["WireGuard", "OpenSSLCrypto", "SimulatedHost"]),
 ]
 
 let settings: [SwiftSetting] = [

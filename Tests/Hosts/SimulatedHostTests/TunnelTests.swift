@@ -208,7 +208,7 @@ struct TunnelTests {
             let dropped = Int(pair.left.device.drops[.stagedPacketDropped])
             #expect(packets == sent + refused + dropped + left.staged.count)
             #expect(pair.left.device.stagedBytes == left.staged.byteCount)
-            // At the receiver: every message was delivered or dropped under a reason; empty ones may be among the dropped.
+            // At the receiver: every message was delivered or dropped under a reason, empty ones perhaps among the latter.
             let drops = pair.right.device.drops
             let reasons: [DropReason] = [.unknownReceiver, .expiredSession, .notAuthentic, .replayedCounter]
             let lost = reasons.map { Int(drops[$0]) }.reduce(0, +)

@@ -356,7 +356,15 @@ struct ConfigurationTests {
     func keepaliveAtLinkUp() {
         let device = ConfiguredDevice()
         device.receive(
-            "set=1\nprivate_key=\(privateKey)\npublic_key=\(keyA)\nendpoint=192.0.2.1:5\npersistent_keepalive_interval=25\n\n"
+            """
+            set=1
+            private_key=\(privateKey)
+            public_key=\(keyA)
+            endpoint=192.0.2.1:5
+            persistent_keepalive_interval=25
+
+
+            """
         )
         #expect(device.nextSent() == nil)
         device.device.setLink(up: true, at: device.now)
@@ -408,7 +416,7 @@ struct ConfigurationTests {
     }
 
     @Test(
-        "A peer that another connection removes between two lines is neither brought back nor confused with its successor"
+        "A peer that another connection removes between two lines is neither brought back nor mistaken for another"
     )
     func concurrentRemoval() {
         let device = ConfiguredDevice()

@@ -341,6 +341,22 @@ struct DataPathTests {
         #expect(try rig.receive(session.seal(rig.reply(2))).count == 1)
     }
 
+    @Test("R1: a train of 128 messages for one session is taken whole and in order, copies in it dropped")
+    func longTrain() throws {
+        let rig = Rig()
+        let session = try rig.sessionAsResponder()
+        // Every eighth message is a copy of the one before.
+        let counters = (0..<128 as Range<UInt64>).map { $0 % 8 == 7 ? $0 : $0 + 1 }
+        let messages = counters.map { session.seal(rig.reply($0), counter: $0) }
+        let delivered = rig.receive(
+            MessageTrain(offset: 0, count: 128, stride: 68, lastLength: 68), in: messages.flatMap(\.self),
+            from: Path(remote: rig.endpoint))
+        var expected: [UInt64] = []
+        for counter in counters where expected.last != counter { expected.append(counter) }
+        #expect(delivered.map { InnerPacket.number(of: $0) } == expected)
+        #expect(rig.drops(.replayedCounter) == 16)
+    }
+
     @Test("R1: a train of messages for several sessions, with bad ones among them, is taken message by message")
     func train() throws {
         let rig = Rig()

@@ -11,8 +11,8 @@ typealias TestDevice = Device<OpenSSLCryptography>
 typealias TestNetwork = SimulatedNetwork<OpenSSLCryptography>
 typealias TestMachine = SimulatedMachine<OpenSSLCryptography>
 
-/// The numbers of the WireGuard paper (section 6.1) and, where it is silent, of the kernel driver, restated: the module under test
-/// is compared with these, not with its own constants.
+/// The numbers of the WireGuard paper (section 6.1) and, where it is silent, of the kernel driver, restated: the module under
+/// test is compared with these, not with its own constants.
 enum Paper {
     static let rekeyAfterMessages: UInt64 = 1 << 60
     static let rejectAfterMessages: UInt64 = 18_446_744_073_709_543_423  // 2^64 - 2^13 - 1
@@ -242,7 +242,8 @@ final class Rig {
             ephemeral: ReferenceKeyPair(using: &generator), cookie: cookie, claimedEphemeral: claimedEphemeral)
     }
 
-    /// A handshake that the device starts for a packet. Returns the session after the packet came and an empty message answered.
+    /// A handshake that the device starts for a packet. Returns the session after the packet came and an empty message
+    /// answered.
     func sessionAsInitiator() throws -> ReferenceSession {
         let initiation = try #require(try send(packet(0)).first { MessageKind(of: $0.bytes) == .initiation })
         var (message, session) = try response(to: initiation.bytes)

@@ -96,6 +96,22 @@ struct SessionTests {
         #expect(try new.open(rig.firstSent(for: rig.packet(2)).bytes) != nil)
     }
 
+    @Test("U3: the time of the last handshake is listed in UNIX time, and the bytes of whole messages")
+    func listedStatistics() throws {
+        let rig = Rig()
+        try rig.advance(1.5)
+        _ = try rig.sessionAsResponder()
+        var listing = ConfigurationListing()
+        var output: [UInt8] = []
+        while listing.appendNext(of: rig.machine.device, to: &output, interfaceName: { _ in nil }) {}
+        let lines = String(decoding: output, as: UTF8.self).split(separator: "\n")
+        #expect(lines.contains("last_handshake_time_sec=1750000001"))
+        #expect(lines.contains("last_handshake_time_nsec=500000000"))
+        #expect(lines.contains("rx_bytes=180"), "an initiation and an empty message")
+        #expect(lines.contains("tx_bytes=92"), "a response")
+        #expect(lines.contains("endpoint=192.0.2.2:7000"))
+    }
+
     @Test("K3: packets that waited are sent in order when the initiator uses the session")
     func responderFlushes() throws {
         let rig = Rig(hasEndpoint: false)
