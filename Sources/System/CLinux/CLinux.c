@@ -63,6 +63,17 @@ int clinux_tun_get_interface(int descriptor, char *name, short *flags) {
 
 int clinux_tun_get_namespace(int descriptor) { return ioctl(descriptor, TUNGETDEVNETNS); }
 
+int clinux_tun_set_header_size(int descriptor, int size) { return ioctl(descriptor, TUNSETVNETHDRSZ, &size); }
+
+int clinux_tun_get_header_size(int descriptor) {
+    int size = 0;
+    return ioctl(descriptor, TUNGETVNETHDRSZ, &size) < 0 ? -1 : size;
+}
+
+int clinux_tun_set_offloads(int descriptor, unsigned int offloads) {
+    return ioctl(descriptor, TUNSETOFFLOAD, (unsigned long)offloads);
+}
+
 int clinux_interface_get_mtu(int socket, const char *name) {
     struct ifreq request = request_for(name);
     return ioctl(socket, SIOCGIFMTU, &request) < 0 ? -1 : request.ifr_mtu;
@@ -72,6 +83,17 @@ int clinux_interface_set_mtu(int socket, const char *name, int mtu) {
     struct ifreq request = request_for(name);
     request.ifr_mtu = mtu;
     return ioctl(socket, SIOCSIFMTU, &request);
+}
+
+int clinux_interface_set_transmit_queue_length(int socket, const char *name, int length) {
+    struct ifreq request = request_for(name);
+    request.ifr_qlen = length;
+    return ioctl(socket, SIOCSIFTXQLEN, &request);
+}
+
+int clinux_interface_get_transmit_queue_length(int socket, const char *name) {
+    struct ifreq request = request_for(name);
+    return ioctl(socket, SIOCGIFTXQLEN, &request) < 0 ? -1 : request.ifr_qlen;
 }
 
 int clinux_interface_get_flags(int socket, const char *name) {

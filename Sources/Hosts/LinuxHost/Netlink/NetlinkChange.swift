@@ -11,7 +11,7 @@ struct Link: Equatable, Sendable {
     /// True when it is administratively up.
     var isUp: Bool
     /// True for a TUN device whose packets come with four bytes of packet information in front.
-    var hasPacketInformation: Bool
+    var hasPacketInformation = false
 }
 
 /// Something that changed in a network namespace.

@@ -22,6 +22,30 @@ enum NetlinkMessage {
         return unsafe message
     }
 
+    /// Asks for limits on the super-packets that the stack hands to a link: bytes, and segments.
+    static func superPacketLimitRequest(
+        index: UInt32, size: UInt32, segments: UInt32
+    ) throws(NetlinkError) -> OpaquePointer {
+        // Since Linux 6.3 IPv4 has a limit of its own. IFLA_GSO_IPV4_MAX_SIZE is missing in older headers; older kernels skip
+        // what they do not know.
+        let ipv4Size: Int32 = 63
+        let flags = Int32(NLM_F_REQUEST | NLM_F_ACK)
+        guard let message = unsafe nlmsg_alloc_simple(Int32(RTM_NEWLINK), flags) else { throw .library(NLE_NOMEM) }
+        var header = ifinfomsg()
+        header.ifi_family = UInt8(AF_UNSPEC)
+        header.ifi_index = Int32(bitPattern: index)
+        // The pointer lives for the call, which copies the structure. Without memory the message is given back.
+        guard unsafe nlmsg_append(message, &header, MemoryLayout<ifinfomsg>.size, Int32(NLMSG_ALIGNTO)) == 0,
+            unsafe nla_put_u32(message, Int32(IFLA_GSO_MAX_SIZE), size) == 0,
+            unsafe nla_put_u32(message, Int32(IFLA_GSO_MAX_SEGS), segments) == 0,
+            unsafe nla_put_u32(message, ipv4Size, size) == 0
+        else {
+            unsafe nlmsg_free(message)
+            throw .library(NLE_NOMEM)
+        }
+        return unsafe message
+    }
+
     /// What a notification says; nil when it concerns nothing of ours.
     static func change(_ message: UnsafeMutablePointer<nlmsghdr>) -> NetlinkChange? {
         let type = unsafe Int(message.pointee.nlmsg_type)

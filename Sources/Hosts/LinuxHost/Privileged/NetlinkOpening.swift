@@ -61,7 +61,8 @@ extension PrivilegedService {
         }
     }
 
-    private func netlinkQuestionSocket() throws(NetlinkError) -> FileDescriptor {
+    /// A socket for questions, which fails as netlink fails.
+    func netlinkQuestionSocket() throws(NetlinkError) -> FileDescriptor {
         do {
             return try netlinkSocket(groups: 0)
         } catch .systemCall(let error) {

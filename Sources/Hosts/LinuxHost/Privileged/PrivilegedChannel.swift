@@ -33,16 +33,34 @@ struct InProcessPrivilegedChannel: PrivilegedChannel, ~Copyable {
 }
 
 extension PrivilegedChannel where Self: ~Copyable {
-    /// Creates a TUN device with an MTU in bytes.
+    /// Creates a TUN device with an MTU in bytes and one queue.
     mutating func openTUN(
-        named name: InterfaceName, maximumTransmissionUnit: Int
+        named name: InterfaceName, maximumTransmissionUnit: Int, options: TUNOptions = .plain
     ) throws(PrivilegedFailure) -> TUNDevice {
-        try device(from: exchange(.openTUN(name: name, maximumTransmissionUnit: maximumTransmissionUnit)))
+        precondition(options.queues == 1, "openTUNQueues opens more than one queue")
+        var queues = try openTUNQueues(
+            named: name, maximumTransmissionUnit: maximumTransmissionUnit, options: options)
+        guard let device = queues.takeFirst() else { throw .unexpectedReply }
+        return device
+    }
+
+    /// Creates a TUN device with an MTU in bytes and as many queues as the options say.
+    mutating func openTUNQueues(
+        named name: InterfaceName, maximumTransmissionUnit: Int, options: TUNOptions
+    ) throws(PrivilegedFailure) -> TUNQueues {
+        let request = PrivilegedRequest.openTUN(
+            name: name, maximumTransmissionUnit: maximumTransmissionUnit, options: options)
+        return try queues(from: exchange(request), count: options.queues)
     }
 
     /// Takes over the TUN device that an inherited descriptor stands for.
-    mutating func adoptTUN(descriptor: Int32) throws(PrivilegedFailure) -> TUNDevice {
-        try device(from: exchange(.adoptTUN(descriptor: descriptor)))
+    mutating func adoptTUN(
+        descriptor: Int32, wantsOffloads: Bool = false
+    ) throws(PrivilegedFailure) -> TUNDevice {
+        var queues = try queues(
+            from: exchange(.adoptTUN(descriptor: descriptor, wantsOffloads: wantsOffloads)), count: 1)
+        guard let device = queues.takeFirst() else { throw .unexpectedReply }
+        return device
     }
 
     /// Lets the privileged side forget a device that is about to be closed here.
@@ -51,15 +69,26 @@ extension PrivilegedChannel where Self: ~Copyable {
     }
 
     /// Binds UDP sockets to a port; 0 for any that is free.
-    mutating func openUDPSockets(port: UInt16, mark: UInt32) throws(PrivilegedFailure) -> UDPSocketPair {
-        var exchange = try exchange(.openUDPSockets(port: port, mark: mark))
+    mutating func openUDPSockets(
+        port: UInt16, mark: UInt32, wantsTrains: Bool = false
+    ) throws(PrivilegedFailure) -> UDPSocketPair {
+        var pairs = try openUDPSocketPairs(port: port, mark: mark, wantsTrains: wantsTrains, count: 1)
+        guard let pair = pairs.takeFirst() else { throw .unexpectedReply }
+        return pair
+    }
+
+    /// Binds several pairs of UDP sockets to one port, among which the kernel spreads the senders; 0 for any that is free.
+    mutating func openUDPSocketPairs(
+        port: UInt16, mark: UInt32, wantsTrains: Bool, count: Int
+    ) throws(PrivilegedFailure) -> UDPSocketPairs {
+        let request = PrivilegedRequest.openUDPSockets(
+            port: port, mark: mark, wantsTrains: wantsTrains, count: count)
+        let exchange = try exchange(request)
         switch exchange.reply {
-        case .sockets(let v4, let v6, let port):
-            var first: UDPSocket?
-            var second: UDPSocket?
-            if let v4 { first = UDPSocket(adopting: try exchange.takeDescriptor(), identifier: v4) }
-            if let v6 { second = UDPSocket(adopting: try exchange.takeDescriptor(), identifier: v6) }
-            return UDPSocketPair(v4: first, v6: second, port: port)
+        case .sockets(let identifiers, let port, let receivesTrains):
+            guard identifiers.count == count else { throw .unexpectedReply }
+            return try UDPSocketPairs(
+                adopting: exchange.descriptors, identifiers: identifiers, port: port, receivesTrains: receivesTrains)
         case let reply: throw reply.failure
         }
     }
@@ -115,9 +144,17 @@ extension PrivilegedChannel where Self: ~Copyable {
         }
     }
 
-    private func device(from exchange: consuming PrivilegedExchange) throws(PrivilegedFailure) -> TUNDevice {
+    private func queues(
+        from exchange: consuming PrivilegedExchange, count: Int
+    ) throws(PrivilegedFailure) -> TUNQueues {
         switch exchange.reply {
-        case .device(let identifier, _): TUNDevice(adopting: try exchange.takeDescriptor(), identifier: identifier)
+        case .device(let identifier, _, let headerLength, let offloads):
+            guard exchange.descriptors.count == count, [0, 10, 12].contains(headerLength) else {
+                throw .unexpectedReply
+            }
+            return TUNQueues(
+                adopting: exchange.descriptors, identifier: identifier, headerLength: headerLength,
+                offloads: offloads)
         case let reply: throw reply.failure
         }
     }

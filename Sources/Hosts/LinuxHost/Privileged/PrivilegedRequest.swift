@@ -12,6 +12,14 @@ struct SocketIdentifier: Hashable, Codable, Sendable {
     var rawValue: UInt32
 }
 
+/// Names the sockets of both families on one port; nil for a family that the machine lacks.
+struct SocketIdentifierPair: Equatable, Codable, Sendable {
+    /// The IPv4 socket.
+    var v4: SocketIdentifier?
+    /// The IPv6 socket.
+    var v6: SocketIdentifier?
+}
+
 /// Names a control socket between the privileged side and the rest.
 struct ControlSocketIdentifier: Hashable, Codable, Sendable {
     /// The number that the privileged side chose.
@@ -21,16 +29,19 @@ struct ControlSocketIdentifier: Hashable, Codable, Sendable {
 /// What the unprivileged side can ask of the privileged one.
 enum PrivilegedRequest: Equatable, Codable, Sendable {
     /// Create a TUN device, or attach to a persistent one, in the service's network namespace and set its MTU in bytes.
-    /// Reply: `device`, with its descriptor.
-    case openTUN(name: InterfaceName, maximumTransmissionUnit: Int)
-    /// Take over a TUN descriptor that the process was started with. Reply: `device`, with its descriptor.
-    case adoptTUN(descriptor: Int32)
+    /// Reply: `device`, with a descriptor for each queue.
+    case openTUN(name: InterfaceName, maximumTransmissionUnit: Int, options: TUNOptions)
+    /// Take over a TUN descriptor that the process was started with. Reply: `device`, with its descriptor. Offloads are only
+    /// had where it has virtio headers.
+    case adoptTUN(descriptor: Int32, wantsOffloads: Bool)
     /// Let go of a TUN device: one that is not persistent disappears once the other side has closed its descriptor too.
     /// Reply: `done`.
     case closeTUN(DeviceIdentifier)
     /// Bind a UDP socket of each family to a port in host order, 0 for any port that is free in both; with a firewall
-    /// mark other than 0 on both. Reply: `sockets`, with the descriptors of those that exist, IPv4 first.
-    case openUDPSockets(port: UInt16, mark: UInt32)
+    /// mark other than 0 on both; `count` times over, so that the kernel spreads the senders over them. With trains wanted,
+    /// the kernel may join datagrams of one sender (`UDP_GRO`). Reply: `sockets`, with the descriptors of those that exist,
+    /// IPv4 first in each pair.
+    case openUDPSockets(port: UInt16, mark: UInt32, wantsTrains: Bool, count: Int)
     /// Change the firewall mark of sockets that live; 0 for none. Reply: `done`.
     case setMark([SocketIdentifier], mark: UInt32)
     /// Let go of UDP sockets: the port is free once the other side has closed its descriptors too. Reply: `done`.
@@ -55,10 +66,12 @@ enum PrivilegedRequest: Equatable, Codable, Sendable {
 enum PrivilegedReply: Equatable, Codable, Sendable {
     /// It is done; no descriptors.
     case done
-    /// A TUN device, with one descriptor.
-    case device(DeviceIdentifier, name: InterfaceName)
-    /// UDP sockets on a port, with a descriptor for each one that has an identifier.
-    case sockets(v4: SocketIdentifier?, v6: SocketIdentifier?, port: UInt16)
+    /// A TUN device, with a descriptor for each queue; the bytes of the virtio header before each packet, 0 for none; and
+    /// what the kernel leaves unfinished in packets.
+    case device(DeviceIdentifier, name: InterfaceName, headerLength: Int, offloads: TUNOffloads)
+    /// Pairs of UDP sockets on one port, with a descriptor for each socket that has an identifier. True when datagrams may
+    /// come joined.
+    case sockets([SocketIdentifierPair], port: UInt16, receivesTrains: Bool)
     /// A control socket: its file's folder and name; two descriptors.
     case controlSocket(ControlSocketIdentifier, folder: String, file: String)
     /// Netlink, with two descriptors. True when it is in the namespace that the service itself is in.

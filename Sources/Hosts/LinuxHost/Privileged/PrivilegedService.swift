@@ -19,13 +19,15 @@ struct PrivilegedService: ~Copyable {
     mutating func perform(_ request: PrivilegedRequest) -> PrivilegedExchange {
         do throws(PrivilegedFailure) {
             switch request {
-            case .openTUN(let name, let maximumTransmissionUnit):
-                return try openTUN(name, maximumTransmissionUnit: maximumTransmissionUnit)
-            case .adoptTUN(let descriptor): return try adoptTUN(descriptor)
+            case .openTUN(let name, let maximumTransmissionUnit, let options):
+                return try openTUN(name, maximumTransmissionUnit: maximumTransmissionUnit, options)
+            case .adoptTUN(let descriptor, let wantsOffloads):
+                return try adoptTUN(descriptor, wantsOffloads: wantsOffloads)
             case .closeTUN(let identifier):
                 guard devices.removeValue(forKey: identifier) != nil else { throw .unknownIdentifier }
                 return PrivilegedExchange(.done)
-            case .openUDPSockets(let port, let mark): return try openUDPSockets(port: port, mark: mark)
+            case .openUDPSockets(let port, let mark, let wantsTrains, let count):
+                return try openUDPSockets(port: port, mark: mark, wantsTrains: wantsTrains, count: count)
             case .setMark(let identifiers, let mark): return try setMark(mark, on: identifiers)
             case .closeUDPSockets(let identifiers):
                 for identifier in identifiers where sockets.removeValue(forKey: identifier) == nil {

@@ -2,18 +2,23 @@ internal import CLinux
 internal import Glibc
 
 extension PrivilegedService {
-    /// Creates a TUN device and sets its MTU.
+    /// Creates a TUN device and sets its MTU and whatever else is asked for.
     mutating func openTUN(
-        _ name: InterfaceName, maximumTransmissionUnit: Int
+        _ name: InterfaceName, maximumTransmissionUnit: Int, _ options: TUNOptions
     ) throws(PrivilegedFailure) -> PrivilegedExchange {
-        let descriptor = FileDescriptor(
-            adopting: try privilegedCall("open(/dev/net/tun)") {
-                unsafe open("/dev/net/tun", O_RDWR | O_CLOEXEC | O_NONBLOCK)
-            })
-        let number = descriptor.rawValue
+        guard (1...TUNOptions.maximumQueues).contains(options.queues) else {
+            throw .systemCall(SystemCallError("ioctl(TUNSETIFF)", errno: EINVAL))
+        }
         // Whole packets, without the four bytes of packet information.
-        let flags = Int16(truncatingIfNeeded: IFF_TUN | IFF_NO_PI)
-        _ = try privilegedCall("ioctl(TUNSETIFF)") { unsafe clinux_tun_set_interface(number, name.string, flags) }
+        var flags = IFF_TUN | IFF_NO_PI
+        if options.wantsOffloads { flags |= IFF_VNET_HDR }
+        if options.queues > 1 { flags |= IFF_MULTI_QUEUE }
+        var descriptors = DescriptorList()
+        let first = try openQueue(of: name, flags: flags)
+        let number = first.rawValue
+        descriptors.append(first)
+        for _ in 1..<options.queues { descriptors.append(try openQueue(of: name, flags: flags)) }
+
         let control = FileDescriptor(
             adopting: try privilegedCall("socket") {
                 socket(AF_INET, Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
@@ -23,11 +28,25 @@ extension PrivilegedService {
             unsafe clinux_interface_set_mtu(
                 controlNumber, name.string, Int32(clamping: maximumTransmissionUnit))
         }
-        return try keep(descriptor, name: name)
+        if let length = options.transmitQueueLength {
+            _ = try privilegedCall("ioctl(SIOCSIFTXQLEN)") {
+                unsafe clinux_interface_set_transmit_queue_length(controlNumber, name.string, Int32(clamping: length))
+            }
+        }
+        var headerLength = 0
+        if options.wantsOffloads {
+            headerLength = TUNDevice.virtioHeaderLength
+            _ = try privilegedCall("ioctl(TUNSETVNETHDRSZ)") {
+                clinux_tun_set_header_size(number, Int32(TUNDevice.virtioHeaderLength))
+            }
+        }
+        let offloads = enableOffloads(options.wantsOffloads, of: number, named: name)
+        return try keep(descriptors, first: number, name: name, headerLength: headerLength, offloads: offloads)
     }
 
-    /// Takes over an inherited descriptor, if it is that of a TUN device without a virtio header.
-    mutating func adoptTUN(_ number: Int32) throws(PrivilegedFailure) -> PrivilegedExchange {
+    /// Takes over an inherited descriptor, if it is that of a TUN device. When it has virtio headers, offloads are set as
+    /// wanted.
+    mutating func adoptTUN(_ number: Int32, wantsOffloads: Bool) throws(PrivilegedFailure) -> PrivilegedExchange {
         var flags: Int16 = 0
         var isDevice = false
         // IFNAMSIZ bytes, which the function fills up to a terminator.
@@ -38,29 +57,59 @@ extension PrivilegedService {
             isDevice = true
             return unsafe String(cString: base)
         }
-        // IFF_VNET_HDR would put a header before every packet that nobody expects yet. Whether there is packet
-        // information cannot be asked: the bit of IFF_NO_PI means IFF_NOFILTER in the answer.
-        guard isDevice, Int32(flags) & Int32(IFF_TUN | IFF_TAP | IFF_VNET_HDR) == Int32(IFF_TUN),
-            let name = try? InterfaceName(string)
+        // Whether there is packet information cannot be asked: the bit of IFF_NO_PI means IFF_NOFILTER in the answer.
+        guard isDevice, Int32(flags) & Int32(IFF_TUN | IFF_TAP) == Int32(IFF_TUN), let name = try? InterfaceName(string)
         else { throw .unsuitableDescriptor }
+        var headerLength = 0
+        if Int32(flags) & IFF_VNET_HDR != 0 {
+            headerLength = Int(clinux_tun_get_header_size(number))
+            guard headerLength == 10 || headerLength == 12 else { throw .unsuitableDescriptor }
+        }
         let descriptor = FileDescriptor(adopting: number)
         do throws(SystemCallError) {
             try descriptor.setNonBlocking()
             try descriptor.setCloseOnExec()
         } catch { throw .systemCall(error) }
-        return try keep(descriptor, name: name)
+        var descriptors = DescriptorList()
+        descriptors.append(descriptor)
+        let offloads =
+            headerLength > 0 ? enableOffloads(wantsOffloads, of: number, named: name) : TUNOffloads.none
+        return try keep(descriptors, first: number, name: name, headerLength: headerLength, offloads: offloads)
+    }
+
+    private func openQueue(of name: InterfaceName, flags: Int32) throws(PrivilegedFailure) -> FileDescriptor {
+        let descriptor = FileDescriptor(
+            adopting: try privilegedCall("open(/dev/net/tun)") {
+                unsafe open("/dev/net/tun", O_RDWR | O_CLOEXEC | O_NONBLOCK)
+            })
+        let number = descriptor.rawValue
+        _ = try privilegedCall("ioctl(TUNSETIFF)") {
+            unsafe clinux_tun_set_interface(number, name.string, Int16(truncatingIfNeeded: flags))
+        }
+        return descriptor
+    }
+
+    /// Asks for as much as the kernel knows, and limits super-packets to what can be sent on in one call. Without the limits
+    /// super-packets are larger, which costs a call more, so that it is no failure when the kernel refuses them.
+    private func enableOffloads(_ areWanted: Bool, of number: Int32, named name: InterfaceName) -> TUNOffloads {
+        let attempts = areWanted ? TUNOffloads.attempts : [.none]
+        guard let granted = attempts.first(where: { clinux_tun_set_offloads(number, $0.bits) == 0 }) else {
+            return .none
+        }
+        if granted != .none { try? limitSuperPackets(of: name) }
+        return granted
     }
 
     /// Remembers a device and replies with it.
     private mutating func keep(
-        _ descriptor: consuming FileDescriptor, name: InterfaceName
+        _ descriptors: consuming DescriptorList, first number: Int32, name: InterfaceName, headerLength: Int,
+        offloads: TUNOffloads
     ) throws(PrivilegedFailure) -> PrivilegedExchange {
         let identifier = DeviceIdentifier(rawValue: makeIdentifier())
-        do throws(SystemCallError) {
-            devices[identifier] = OwnedDescriptor(try descriptor.duplicate())
-        } catch { throw .systemCall(error) }
-        var descriptors = DescriptorList()
-        descriptors.append(descriptor)
-        return PrivilegedExchange(.device(identifier, name: name), descriptors)
+        let duplicate = FileDescriptor(
+            adopting: try privilegedCall("fcntl(F_DUPFD_CLOEXEC)") { fcntl(number, F_DUPFD_CLOEXEC, 0) })
+        devices[identifier] = OwnedDescriptor(duplicate)
+        return PrivilegedExchange(
+            .device(identifier, name: name, headerLength: headerLength, offloads: offloads), descriptors)
     }
 }

@@ -7,13 +7,21 @@ extension PrivilegedService {
     /// How often another port is tried when the one that the kernel chose for IPv4 is taken in IPv6.
     static let portAttempts = 100
 
-    /// Binds a socket of each family that the machine has to one port.
-    mutating func openUDPSockets(port: UInt16, mark: UInt32) throws(PrivilegedFailure) -> PrivilegedExchange {
+    /// The most pairs that one port is shared among.
+    static let maximumSocketPairs = 64
+
+    /// Binds a socket of each family that the machine has to one port, `count` times over.
+    mutating func openUDPSockets(
+        port: UInt16, mark: UInt32, wantsTrains: Bool, count: Int
+    ) throws(PrivilegedFailure) -> PrivilegedExchange {
+        guard (1...Self.maximumSocketPairs).contains(count) else {
+            throw .systemCall(SystemCallError("bind", errno: EINVAL))
+        }
         var attempts = port == 0 ? Self.portAttempts : 1
         while true {
             attempts -= 1
             do throws(SystemCallError) {
-                return try bindPair(port: port, mark: mark)
+                return try bindPairs(port: port, mark: mark, wantsTrains: wantsTrains, count: count)
             } catch {
                 if error.errno != EADDRINUSE || attempts == 0 { throw .systemCall(error) }
             }
@@ -31,29 +39,57 @@ extension PrivilegedService {
         return PrivilegedExchange(.done)
     }
 
-    private mutating func bindPair(port: UInt16, mark: UInt32) throws(SystemCallError) -> PrivilegedExchange {
+    private mutating func bindPairs(
+        port: UInt16, mark: UInt32, wantsTrains: Bool, count: Int
+    ) throws(SystemCallError) -> PrivilegedExchange {
         var descriptors = DescriptorList()
-        var identifiers: [AddressFamily: SocketIdentifier] = [:]
+        var pairs: [SocketIdentifierPair] = []
         var duplicates: [(SocketIdentifier, OwnedDescriptor)] = []
         var port = port
         var missing: SystemCallError?
-        for family in AddressFamily.allCases {
-            do throws(SystemCallError) {
-                let descriptor = try makeSocket(family, mark: mark)
-                port = try bind(descriptor, family: family, port: port)
-                let identifier = SocketIdentifier(rawValue: makeIdentifier())
-                duplicates.append((identifier, OwnedDescriptor(try descriptor.duplicate())))
-                identifiers[family] = identifier
-                descriptors.append(descriptor)
-            } catch {
-                guard error.meansMissingFamily else { throw error }
-                missing = error
+        var receivesTrains = wantsTrains
+        for index in 0..<count {
+            var pair = SocketIdentifierPair()
+            for family in AddressFamily.allCases {
+                do throws(SystemCallError) {
+                    let descriptor = try makeSocket(family, mark: mark)
+                    if receivesTrains { receivesTrains = enableTrains(on: descriptor) }
+                    // The first socket is bound as one that shares with nobody, so that a port in use is found to be so even
+                    // when the other's owner shares; from then on it does.
+                    if index > 0 { try sharePort(descriptor) }
+                    port = try bind(descriptor, family: family, port: port)
+                    if index == 0 && count > 1 { try sharePort(descriptor) }
+                    let identifier = SocketIdentifier(rawValue: makeIdentifier())
+                    duplicates.append((identifier, OwnedDescriptor(try descriptor.duplicate())))
+                    switch family {
+                    case .v4: pair.v4 = identifier
+                    case .v6: pair.v6 = identifier
+                    }
+                    descriptors.append(descriptor)
+                } catch {
+                    guard error.meansMissingFamily else { throw error }
+                    missing = error
+                }
             }
+            if let missing, pair == SocketIdentifierPair() { throw missing }
+            pairs.append(pair)
         }
-        if let missing, identifiers.isEmpty { throw missing }
         for (identifier, duplicate) in duplicates { sockets[identifier] = duplicate }
-        return PrivilegedExchange(
-            .sockets(v4: identifiers[.v4], v6: identifiers[.v6], port: port), descriptors)
+        return PrivilegedExchange(.sockets(pairs, port: port, receivesTrains: receivesTrains), descriptors)
+    }
+
+    private func sharePort(_ descriptor: borrowing FileDescriptor) throws(SystemCallError) {
+        try setOption("SO_REUSEPORT", SOL_SOCKET, SO_REUSEPORT, 1, of: descriptor)
+    }
+
+    /// Lets the kernel join datagrams of one sender. False when it cannot (before Linux 5.0).
+    private func enableTrains(on descriptor: borrowing FileDescriptor) -> Bool {
+        do throws(SystemCallError) {
+            try setOption("UDP_GRO", Int32(IPPROTO_UDP), UDP_GRO, 1, of: descriptor)
+            return true
+        } catch {
+            return false
+        }
     }
 
     private func makeSocket(_ family: AddressFamily, mark: UInt32) throws(SystemCallError) -> FileDescriptor {

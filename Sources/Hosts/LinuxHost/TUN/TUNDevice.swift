@@ -1,26 +1,67 @@
+internal import ByteAccess
 internal import CLinux
 internal import Glibc
 
-/// A TUN device: whole IP packets, one a call, without a packet-information header. It never waits.
+/// One queue of a TUN device: whole IP packets, one a call, without a packet-information header. It never waits.
+///
+/// ```
+///  headerLength 0          headerLength 10 or 12
+///  ┌────────────────┐      ┌───────────────┬──────────────────────────────┐
+///  │ a packet       │      │ virtio header │ a packet or a super-packet   │
+///  └────────────────┘      └───────────────┴──────────────────────────────┘
+/// ```
 ///
 /// The descriptor keeps working when the interface moves to another network namespace or is renamed.
-struct TUNDevice: ~Copyable {
+@safe struct TUNDevice: ~Copyable {
     /// What the event loop watches.
     let descriptor: FileDescriptor
     /// What the privileged side knows the device by.
     let identifier: DeviceIdentifier
+    /// The bytes of the virtio header (VIRTIO 1.2 §5.1.6, struct virtio_net_hdr, in host byte order) before each packet that
+    /// is read: 0 without one, 10, or 12, the last two of which mean nothing.
+    let headerLength: Int
+    /// What the kernel leaves unfinished in packets that are read.
+    private(set) var offloads: TUNOffloads
+    // Room for the vectors of one call and for a header. Allocated in init, freed in deinit, used during a call only.
+    private let vectors: UnsafeMutablePointer<iovec>
+    private let header: UnsafeMutableRawPointer
 
-    /// The most bytes that one packet has, and so the room that a read needs.
+    /// The most bytes that one packet has, without its virtio header.
     static let maximumPacketLength = 65_535
+    /// The bytes of a virtio header that mean something.
+    static let virtioHeaderLength = 10
+    /// How many pieces a packet can be gathered from.
+    static let maximumPieces = 256
+
+    private static let headerCapacity = 16
 
     /// Takes over a descriptor that the privileged side opened.
-    init(adopting descriptor: consuming FileDescriptor, identifier: DeviceIdentifier) {
+    init(
+        adopting descriptor: consuming FileDescriptor, identifier: DeviceIdentifier, headerLength: Int = 0,
+        offloads: TUNOffloads = .none
+    ) {
+        precondition(headerLength >= 0 && headerLength <= Self.headerCapacity, "no such virtio header")
         self.descriptor = descriptor
         self.identifier = identifier
+        self.headerLength = headerLength
+        self.offloads = offloads
+        unsafe vectors = .allocate(capacity: 1 + Self.maximumPieces)
+        unsafe vectors.initialize(repeating: iovec(), count: 1 + Self.maximumPieces)
+        unsafe header = .allocate(byteCount: Self.headerCapacity, alignment: 8)
+        unsafe header.initializeMemory(as: UInt8.self, repeating: 0, count: Self.headerCapacity)
     }
 
-    /// Reads the next packet to the start of `buffer` and returns its length; nil when there is none. A packet longer
-    /// than `buffer` is cut off.
+    deinit {
+        // Both are trivial: nothing to deinitialize.
+        unsafe vectors.deallocate()
+        unsafe header.deallocate()
+    }
+
+    /// The room in bytes that a read needs.
+    var maximumFrameLength: Int { headerLength + Self.maximumPacketLength }
+
+    /// Reads the next packet to the start of `buffer`, its virtio header before it, and returns the length of both; nil when
+    /// there is none. What does not fit `buffer` is cut off.
     func read(into buffer: inout MutableRawSpan) throws(TUNError) -> Int? {
         while true {
             let count = unsafe buffer.withUnsafeMutableBytes { bytes in
@@ -34,18 +75,57 @@ struct TUNDevice: ~Copyable {
         }
     }
 
-    /// Hands one packet to the kernel. False when it has no room: the packet is dropped.
+    /// Hands one finished packet to the kernel: where there is a virtio header, it says so by being zero. False when the
+    /// kernel has no room: the packet is dropped.
     func write(_ packet: RawSpan) throws(TUNError) -> Bool {
-        while true {
-            let count = unsafe packet.withUnsafeBytes { bytes in
-                // The pointer and the length are the span's own.
-                unsafe Glibc.write(descriptor.rawValue, bytes.baseAddress, bytes.count)
-            }
-            if count >= 0 { return true }
-            let error = errno
-            if error == EAGAIN || error == ENOBUFS || error == ENOMEM { return false }
-            if error != EINTR { throw TUNError("write(tun)", errno: error) }
+        if headerLength > 0 { return try write(header: RawSpan(), packet) }
+        return try unsafe packet.withUnsafeBytes { bytes throws(TUNError) in
+            // The vector is ours, and the pointer and the length are the span's own.
+            unsafe vectors[0] = iovec(
+                iov_base: UnsafeMutableRawPointer(mutating: bytes.baseAddress), iov_len: bytes.count)
+            return try unsafe writeVectors(1)
         }
+    }
+
+    /// Hands one packet to the kernel with a virtio header of 10 bytes in host byte order; an empty one is as good as zeros.
+    /// The device must have headers. False when the kernel has no room: the packet is dropped.
+    func write(header: RawSpan, _ packet: RawSpan) throws(TUNError) -> Bool {
+        setHeader(header)
+        return try unsafe packet.withUnsafeBytes { bytes throws(TUNError) in
+            // The vector is ours, and the pointer and the length are the span's own.
+            unsafe vectors[1] = iovec(
+                iov_base: UnsafeMutableRawPointer(mutating: bytes.baseAddress), iov_len: bytes.count)
+            return try writeFrame(pieces: 1)
+        }
+    }
+
+    /// Hands one packet to the kernel that lies in pieces of `buffer`, at most `maximumPieces`, with a virtio header of 10
+    /// bytes in host byte order. The device must have headers. False when the kernel has no room: the packet is dropped.
+    func write(header: RawSpan, gathering pieces: Span<Range<Int>>, of buffer: RawSpan) throws(TUNError) -> Bool {
+        precondition(pieces.count <= Self.maximumPieces, "too many pieces for one call")
+        setHeader(header)
+        return try unsafe buffer.withUnsafeBytes { bytes throws(TUNError) in
+            for index in pieces.indices {
+                let piece = pieces[index]
+                precondition(piece.lowerBound >= 0 && piece.upperBound <= bytes.count, "a piece outside of the buffer")
+                // The slot exists by the first precondition. An empty buffer, which alone has no address, has only empty
+                // pieces.
+                unsafe vectors[1 + index] = iovec(
+                    iov_base: bytes.baseAddress.map { unsafe UnsafeMutableRawPointer(mutating: $0 + piece.lowerBound) },
+                    iov_len: piece.count)
+            }
+            return try writeFrame(pieces: pieces.count)
+        }
+    }
+
+    /// Changes what the kernel leaves unfinished from the next packet on; those that wait to be read stay as they are. Only a
+    /// device with virtio headers can leave anything unfinished. The link forwards and sends as before, a packet at a time.
+    mutating func setOffloads(_ offloads: TUNOffloads) throws(TUNError) {
+        precondition(headerLength > 0 || offloads == .none, "offloads need virtio headers")
+        guard clinux_tun_set_offloads(descriptor.rawValue, offloads.bits) == 0 else {
+            throw TUNError("ioctl(TUNSETOFFLOAD)", errno: errno)
+        }
+        self.offloads = offloads
     }
 
     /// True when the link is up, in whatever namespace it is. False also when the device is gone.
@@ -69,5 +149,42 @@ struct TUNDevice: ~Copyable {
         }
         guard let name else { throw TUNError("ioctl(TUNGETIFF)", errno: errno) }
         do { return try InterfaceName(name) } catch { throw .other(SystemCallError("ioctl(TUNGETIFF)", errno: EINVAL)) }
+    }
+}
+
+extension TUNDevice {
+    /// Lets the first vector be a header with these bytes, and zeros behind them.
+    @inline(__always)
+    private func setHeader(_ bytes: RawSpan) {
+        precondition(headerLength > 0, "a device without virtio headers")
+        precondition(bytes.isEmpty || bytes.byteCount == Self.virtioHeaderLength, "a virtio header has 10 bytes")
+        // The storage is ours and larger than any header. What is behind the header's 10 bytes is zero from the beginning.
+        var span = unsafe MutableRawSpan(_unsafeStart: header, byteCount: Self.headerCapacity)
+        if bytes.isEmpty { span.zero(from: 0, count: Self.virtioHeaderLength) } else { span.copy(bytes, to: 0) }
+        unsafe vectors[0] = iovec(iov_base: header, iov_len: headerLength)
+    }
+
+    /// Writes the header and the pieces behind it.
+    private func writeFrame(pieces: Int) throws(TUNError) -> Bool {
+        do throws(TUNError) {
+            return try unsafe writeVectors(1 + pieces)
+        } catch {
+            // Byte 1 is gso_type: 0 for a packet that is no super-packet. Within our storage.
+            if error == .packetRefused, unsafe header.load(fromByteOffset: 1, as: UInt8.self) != 0 {
+                throw .superPacketRefused
+            }
+            throw error
+        }
+    }
+
+    /// Writes the first `count` vectors, which the caller has filled with memory that lives at least for the call.
+    @unsafe private func writeVectors(_ count: Int) throws(TUNError) -> Bool {
+        while true {
+            let result = unsafe writev(descriptor.rawValue, vectors, Int32(count))
+            if result >= 0 { return true }
+            let error = errno
+            if error == EAGAIN || error == ENOBUFS || error == ENOMEM { return false }
+            if error != EINTR { throw TUNError("write(tun)", errno: error) }
+        }
     }
 }

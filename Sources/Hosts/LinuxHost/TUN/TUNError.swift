@@ -8,6 +8,9 @@ enum TUNError: Error, Equatable {
     case linkDown
     /// The kernel takes this packet for malformed (`EINVAL`): not IPv4 or IPv6, or shorter than its header.
     case packetRefused
+    /// The kernel does not take this super-packet (`EINVAL`), as some versions refuse any: its segments may be written one by
+    /// one.
+    case superPacketRefused
     /// Anything else.
     case other(SystemCallError)
 

@@ -101,6 +101,16 @@ enum ControlMessages {
         return offset
     }
 
+    /// Writes how long each datagram of a message is, at `offset` behind other control messages, and returns the length of
+    /// all of them.
+    @inline(__always)
+    static func writeSegmentSize(_ size: UInt16, at offset: Int, to bytes: inout MutableRawSpan) -> Int {
+        var offset = offset
+        let data = writeHeader(level: IPPROTO_UDP, type: UDP_SEGMENT, dataLength: 2, at: &offset, to: &bytes)
+        bytes.storeBytes(of: size, toByteOffset: data, as: UInt16.self)
+        return offset
+    }
+
     /// Writes a header at `offset`, moves `offset` behind the message and returns where its data goes.
     @inline(__always)
     private static func writeHeader(

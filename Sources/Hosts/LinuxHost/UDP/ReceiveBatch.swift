@@ -2,9 +2,10 @@ internal import CLinux
 internal import Glibc
 internal import WireGuard
 
-/// A datagram that a batch holds.
+/// A datagram that a batch holds, or several of one sender that the kernel joined (`UDP_GRO`): all came on the same path with
+/// the same traffic class.
 struct ReceivedDatagram: Equatable {
-    /// Its length in bytes.
+    /// The length in bytes of all of it.
     var length: Int
     /// Who sent it, and the local end that it came to.
     var path: Path
@@ -12,6 +13,15 @@ struct ReceivedDatagram: Equatable {
     var trafficClass: UInt8
     /// With UDP_GRO: the length of each datagram in the train, the last one perhaps excepted; 0 without a train.
     var segmentSize: Int
+
+    /// Where each of the joined datagrams lies in the bytes: one behind the other.
+    @inline(__always)
+    var train: MessageTrain {
+        guard segmentSize > 0, segmentSize < length else { return MessageTrain(offset: 0, length: length) }
+        let whole = (length - 1) / segmentSize
+        return MessageTrain(
+            offset: 0, count: whole + 1, stride: segmentSize, lastLength: length - whole * segmentSize)
+    }
 }
 
 /// Room for a number of datagrams of any length, filled by one call and read and opened in place. Everything is
@@ -63,18 +73,26 @@ struct ReceivedDatagram: Equatable {
         unsafe controls.deallocate()
     }
 
-    /// Receives what is there, up to the capacity, and returns how many datagrams that is: 0 when there are none. What
+    /// Receives what is there, up to the capacity or to `limit`, and returns how many datagrams, joined or not, that is: 0 when
+    /// there are none. What
     /// the last call received is gone.
-    mutating func receive(from socket: borrowing UDPSocket) throws(SystemCallError) -> Int {
+    ///
+    /// A slot costs the memory of the longest datagram that it ever held. Joined ones have up to 64 KiB, and few of them make
+    /// a batch: with `UDP_GRO` a limit of 8 to 16 is enough.
+    mutating func receive(
+        from socket: borrowing UDPSocket, limit: Int = .max
+    ) throws(SystemCallError) -> Int {
+        precondition(limit > 0, "a call that receives nothing")
         count = 0
-        for index in 0..<capacity {
+        let room = min(capacity, limit)
+        for index in 0..<room {
             // In bounds. The kernel shortens these to what it stored, so they are set before every call.
             unsafe messages[index].header.msg_namelen = socklen_t(SocketAddress.capacity)
             unsafe messages[index].header.msg_controllen = ControlMessages.capacity
         }
         while true {
             // Every message points at storage of ours, with the lengths set above.
-            let result = unsafe clinux_recvmmsg(socket.descriptor.rawValue, messages, UInt32(capacity))
+            let result = unsafe clinux_recvmmsg(socket.descriptor.rawValue, messages, UInt32(room))
             if result >= 0 {
                 count = Int(result)
                 return count

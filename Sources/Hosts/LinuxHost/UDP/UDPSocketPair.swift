@@ -6,12 +6,15 @@ struct UDPSocketPair: ~Copyable {
     let v6: UDPSocket?
     /// The port in host order that both are bound to.
     let port: UInt16
+    /// True when the kernel may join datagrams of one sender into a train.
+    let receivesTrains: Bool
 
     /// The sockets on `port`.
-    init(v4: consuming UDPSocket?, v6: consuming UDPSocket?, port: UInt16) {
+    init(v4: consuming UDPSocket?, v6: consuming UDPSocket?, port: UInt16, receivesTrains: Bool = false) {
         self.v4 = v4
         self.v6 = v6
         self.port = port
+        self.receivesTrains = receivesTrains
     }
 
     /// The descriptor for a family; nil when the machine lacks it.

@@ -8,14 +8,18 @@ public struct WireGuardOptions: Sendable {
     public var tunDescriptor: Int32?
     /// `WG_UAPI_FD`: the descriptor of a listening control socket to take over instead of making one.
     public var controlDescriptor: Int32?
+    /// `SLUICE_OFFLOADS`: which of the kernel's offloads to use.
+    public var offloads: Offloads
 
     /// Options for an interface, the rest from the environment.
     ///
-    /// - Throws: `StartFailure` when a variable that must be a descriptor's number is not.
+    /// - Throws: `StartFailure` when a variable that must be a descriptor's number is not, or an offload has an unknown
+    ///   name.
     public init(name: InterfaceName) throws(StartFailure) {
         self.name = name
         tunDescriptor = try Self.descriptor(in: "WG_TUN_FD")
         controlDescriptor = try Self.descriptor(in: "WG_UAPI_FD")
+        offloads = try Self.wantedOffloads()
     }
 
     /// `WG_PROCESS_FOREGROUND=1` asks for what `-f` asks for.
@@ -41,7 +45,7 @@ public struct WireGuardOptions: Sendable {
         return number
     }
 
-    private static func variable(_ name: String) -> String? {
+    static func variable(_ name: String) -> String? {
         // Called while there is one thread: nobody changes the environment meanwhile.
         guard let value = unsafe getenv(name) else { return nil }
         return unsafe String(cString: value)

@@ -21,6 +21,12 @@
 #include <sys/timerfd.h>
 #include <sys/un.h>
 
+// Numbers that headers older than Linux 6.2 and 6.3 lack; they are part of the kernel's interface.
+#ifndef TUN_F_USO4
+#define TUN_F_USO4 0x20
+#define TUN_F_USO6 0x40
+#endif
+
 // One entry of a batch: the layout of struct mmsghdr (asserted in CLinux.c).
 struct clinux_message {
     struct msghdr header;
@@ -53,9 +59,16 @@ int clinux_tun_set_interface(int descriptor, const char *name, short flags);
 int clinux_tun_get_interface(int descriptor, char *name, short *flags);
 // Opens the network namespace that the device is in at present.
 int clinux_tun_get_namespace(int descriptor);
+// The size in bytes of the virtio header before each packet of a device with IFF_VNET_HDR.
+int clinux_tun_set_header_size(int descriptor, int size);
+int clinux_tun_get_header_size(int descriptor);
+// Which packets the kernel may leave unfinished (TUN_F_…): without checksum, not yet cut into segments.
+int clinux_tun_set_offloads(int descriptor, unsigned int offloads);
 
 // Requests about an interface by name, through any socket of its namespace. −1 with errno.
 int clinux_interface_get_mtu(int socket, const char *name);
 int clinux_interface_set_mtu(int socket, const char *name, int mtu);
+int clinux_interface_set_transmit_queue_length(int socket, const char *name, int length);
+int clinux_interface_get_transmit_queue_length(int socket, const char *name);
 int clinux_interface_get_flags(int socket, const char *name);
 int clinux_interface_set_flags(int socket, const char *name, short flags);

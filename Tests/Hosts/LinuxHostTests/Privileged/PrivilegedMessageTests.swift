@@ -6,8 +6,11 @@ import Testing
 @Suite struct PrivilegedMessageTests {
     @Test func everyRequestSurvivesTheWay() throws {
         let requests: [PrivilegedRequest] = [
-            .openTUN(name: interfaceName("wg0"), maximumTransmissionUnit: 1_420), .adoptTUN(descriptor: 3),
-            .closeTUN(DeviceIdentifier(rawValue: 1)), .openUDPSockets(port: 51_820, mark: .max),
+            .openTUN(
+                name: interfaceName("wg0"), maximumTransmissionUnit: 1_420,
+                options: TUNOptions(wantsOffloads: true, transmitQueueLength: 100, queues: 2)),
+            .adoptTUN(descriptor: 3, wantsOffloads: true), .closeTUN(DeviceIdentifier(rawValue: 1)),
+            .openUDPSockets(port: 51_820, mark: .max, wantsTrains: true, count: 2),
             .setMark([SocketIdentifier(rawValue: 2), SocketIdentifier(rawValue: 3)], mark: 0),
             .closeUDPSockets([SocketIdentifier(rawValue: 2)]), .openControlSocket(interfaceName("wg0")),
             .adoptControlSocket(descriptor: 4), .removeControlSocket(ControlSocketIdentifier(rawValue: 5)),
@@ -21,8 +24,13 @@ import Testing
 
     @Test func everyReplySurvivesTheWay() throws {
         let replies: [PrivilegedReply] = [
-            .done, .device(DeviceIdentifier(rawValue: 1), name: interfaceName("wg0")),
-            .sockets(v4: SocketIdentifier(rawValue: 1), v6: nil, port: 51_820),
+            .done,
+            .device(DeviceIdentifier(rawValue: 1), name: interfaceName("wg0"), headerLength: 10, offloads: .all),
+            .sockets(
+                [
+                    SocketIdentifierPair(v4: SocketIdentifier(rawValue: 1), v6: nil),
+                    SocketIdentifierPair(v4: nil, v6: SocketIdentifier(rawValue: 2)),
+                ], port: 51_820, receivesTrains: true),
             .controlSocket(ControlSocketIdentifier(rawValue: 1), folder: "/run", file: "wg0.sock"),
             .netlink(isHome: false), .failed(.systemCall(SystemCallError("bind", errno: 98))),
             .failed(.controlSocketInUse), .failed(.unknownIdentifier), .failed(.unsuitableDescriptor),
