@@ -80,7 +80,8 @@ import Testing
             var channel = InProcessPrivilegedChannel(PrivilegedService())
             let netlink = try channel.openNetlink()
             let loopback = Link(
-                index: interfaceIndex("lo"), name: "lo", maximumTransmissionUnit: 65_536, isUp: true)
+                index: interfaceIndex("lo"), name: "lo", maximumTransmissionUnit: 65_536, isUp: true,
+                hasPacketInformation: false)
             let byName = try netlink.link(named: interfaceName("lo"))
             let byIndex = try netlink.link(at: loopback.index)
             #expect(byName == loopback)
