@@ -58,26 +58,63 @@ internal import Glibc
 
     /// Reads one datagram and calls `body` with each message in it. The pointer is good during the call only.
     func receive(_ body: (UnsafeMutablePointer<nlmsghdr>) -> Void) throws(NetlinkError) -> Reception {
-        var sender = sockaddr_nl()
-        var bytes: UnsafeMutablePointer<UInt8>? = nil
-        // libnl allocates as much as the datagram has, and hands it over.
-        let result = unsafe nl_recv(handle, &sender, &bytes, nil)
-        defer { unsafe free(bytes) }
-        if result == 0 || result == -NLE_AGAIN { return .nothing }
-        // This is what libnl makes of ENOBUFS.
-        if result == -NLE_NOMEM { return .overrun }
-        if result < 0 { throw .library(-result) }
-        guard let bytes = unsafe bytes, sender.nl_pid == 0 else {
-            // Another process wrote to us: only the kernel is believed.
+        // Not by libnl's function: that fails at notices from other namespaces, which come with control data, and leaves
+        // them where they are, so that the descriptor would stay readable for ever.
+        do throws(SystemCallError) {
+            let number = descriptor.rawValue
+            // The length of the datagram, which stays; no byte is written.
+            let length = try systemCall("recv") {
+                recv(number, nil, 0, Int32(MSG_PEEK | MSG_TRUNC))
+            }
+            // As malloc would, it aligns for any header.
+            let error = unsafe withUnsafeTemporaryAllocation(byteCount: max(length, 1), alignment: 16) { buffer in
+                do throws(SystemCallError) {
+                    var sender = sockaddr_nl()
+                    let received = try systemCall("recvfrom") {
+                        unsafe Self.receive(from: number, into: buffer, &sender)
+                    }
+                    // Another process may write to us: only the kernel is believed.
+                    if sender.nl_pid == 0, let base = buffer.baseAddress {
+                        unsafe Self.forEachMessage(in: base, count: received, body)
+                    }
+                    return nil as SystemCallError?
+                } catch {
+                    return error
+                }
+            }
+            if let error { throw error }
             return .datagram
+        } catch {
+            switch error.errno {
+            case EAGAIN: return .nothing
+            case ENOBUFS: return .overrun
+            default: throw .refused(errno: error.errno)
+            }
         }
-        // malloc aligns for any header. nlmsg_ok checks that each message lies within what is left.
-        var remaining = result
-        var header = unsafe UnsafeMutableRawPointer(bytes).assumingMemoryBound(to: nlmsghdr.self)
+    }
+
+    /// Takes a datagram. Its length, or a negative number.
+    private static func receive(
+        from number: Int32, into buffer: UnsafeMutableRawBufferPointer, _ sender: inout sockaddr_nl
+    ) -> Int {
+        unsafe withUnsafeMutablePointer(to: &sender) { sender in
+            var length = socklen_t(MemoryLayout<sockaddr_nl>.size)
+            // The kernel writes no more than both lengths say.
+            return unsafe sender.withMemoryRebound(to: sockaddr.self, capacity: 1) { sender in
+                unsafe recvfrom(number, buffer.baseAddress, buffer.count, 0, sender, &length)
+            }
+        }
+    }
+
+    private static func forEachMessage(
+        in bytes: UnsafeMutableRawPointer, count: Int, _ body: (UnsafeMutablePointer<nlmsghdr>) -> Void
+    ) {
+        // nlmsg_ok checks that each message lies within what is left.
+        var remaining = Int32(count)
+        var header = unsafe bytes.assumingMemoryBound(to: nlmsghdr.self)
         while unsafe nlmsg_ok(header, remaining) != 0 {
             unsafe body(header)
             unsafe header = nlmsg_next(header, &remaining)
         }
-        return .datagram
     }
 }

@@ -211,6 +211,29 @@ import Testing
         }
     }
 
+    @Test func readsNoticesFromOtherNamespacesOnlyOnce() throws {
+        try inNewNetworkNamespace {
+            var channel = InProcessPrivilegedChannel(PrivilegedService())
+            let notices = try channel.openLinkNotices()
+            // A pair whose ends are in different namespaces gives each a number for the other.
+            try withLinkedNamespace(localAddresses: [], remoteAddresses: []) { other in
+                try drain(notices)
+                try inNetworkNamespace(other) { try run("ip", "link", "set", "slt-far", "mtu", "1404") }
+                try awaitChange(notices, "the MTU over there") { change in
+                    guard case .linkChanged(let link) = change else { return false }
+                    return link.name == "slt-far" && link.maximumTransmissionUnit == 1_404
+                }
+                try drain(notices)
+                var loop = try EventLoop()
+                var events = EventBuffer(capacity: 2)
+                try notices.register(with: loop, token: 1)
+                try loop.wait(until: HostClock.now() + .milliseconds(200), into: &events)
+                #expect(events.count == 0)
+                try notices.unregister(from: loop)
+            }
+        }
+    }
+
     /// Reads changes until one is what was awaited.
     private func awaitChange(
         _ netlink: borrowing NetlinkConnection, _ awaited: String, _ isAwaited: (NetlinkChange) -> Bool
