@@ -1,5 +1,6 @@
 internal import CLinux
 internal import Glibc
+internal import IPPacket
 
 extension PrivilegedService {
     /// Creates a TUN device and sets its MTU and whatever else is asked for.
@@ -35,9 +36,9 @@ extension PrivilegedService {
         }
         var headerLength = 0
         if options.wantsOffloads {
-            headerLength = TUNDevice.virtioHeaderLength
+            headerLength = VirtioNetworkHeader.byteCount
             _ = try privilegedCall("ioctl(TUNSETVNETHDRSZ)") {
-                clinux_tun_set_header_size(number, Int32(TUNDevice.virtioHeaderLength))
+                clinux_tun_set_header_size(number, Int32(VirtioNetworkHeader.byteCount))
             }
         }
         let offloads = enableOffloads(options.wantsOffloads, of: number, named: name)

@@ -1,6 +1,7 @@
 internal import ByteAccess
 internal import CLinux
 internal import Glibc
+internal import IPPacket
 
 /// One queue of a TUN device: whole IP packets, one a call, without a packet-information header. It never waits.
 ///
@@ -28,11 +29,8 @@ internal import Glibc
 
     /// The most bytes that one packet has, without its virtio header.
     static let maximumPacketLength = 65_535
-    /// The bytes of a virtio header that mean something.
-    static let virtioHeaderLength = 10
     /// How many pieces a packet can be gathered from.
-    static let maximumPieces = 256
-
+    private static let maximumPieces = PacketJoiner.capacity
     private static let headerCapacity = 16
 
     /// Takes over a descriptor that the privileged side opened.
@@ -78,7 +76,7 @@ internal import Glibc
     /// Hands one finished packet to the kernel: where there is a virtio header, it says so by being zero. False when the
     /// kernel has no room: the packet is dropped.
     func write(_ packet: RawSpan) throws(TUNError) -> Bool {
-        if headerLength > 0 { return try write(header: RawSpan(), packet) }
+        if headerLength > 0 { return try write(packet, header: VirtioNetworkHeader()) }
         return try unsafe packet.withUnsafeBytes { bytes throws(TUNError) in
             // The vector is ours, and the pointer and the length are the span's own.
             unsafe vectors[0] = iovec(
@@ -87,34 +85,38 @@ internal import Glibc
         }
     }
 
-    /// Hands one packet to the kernel with a virtio header of 10 bytes in host byte order; an empty one is as good as zeros.
-    /// The device must have headers. False when the kernel has no room: the packet is dropped.
-    func write(header: RawSpan, _ packet: RawSpan) throws(TUNError) -> Bool {
+    /// Hands one packet or super-packet to the kernel behind a virtio header, which the device must have. False when the
+    /// kernel has no room: the packet is dropped.
+    func write(_ packet: RawSpan, header: VirtioNetworkHeader) throws(TUNError) -> Bool {
         setHeader(header)
         return try unsafe packet.withUnsafeBytes { bytes throws(TUNError) in
             // The vector is ours, and the pointer and the length are the span's own.
             unsafe vectors[1] = iovec(
                 iov_base: UnsafeMutableRawPointer(mutating: bytes.baseAddress), iov_len: bytes.count)
-            return try writeFrame(pieces: 1)
+            return try writeFrame(header, pieces: 1)
         }
     }
 
-    /// Hands one packet to the kernel that lies in pieces of `buffer`, at most `maximumPieces`, with a virtio header of 10
-    /// bytes in host byte order. The device must have headers. False when the kernel has no room: the packet is dropped.
-    func write(header: RawSpan, gathering pieces: Span<Range<Int>>, of buffer: RawSpan) throws(TUNError) -> Bool {
-        precondition(pieces.count <= Self.maximumPieces, "too many pieces for one call")
+    /// Hands the packet at `index` of a joiner to the kernel, from where its pieces lie in `buffer`. The device must have
+    /// virtio headers. False when the kernel has no room: the packet is dropped.
+    ///
+    /// - Throws: `superPacketRefused` when it is a super-packet that the kernel does not take; `writeSeparately` can.
+    func write(_ index: Int, of joiner: borrowing PacketJoiner, in buffer: RawSpan) throws(TUNError) -> Bool {
+        let (header, pieces) = joiner[index]
         setHeader(header)
         return try unsafe buffer.withUnsafeBytes { bytes throws(TUNError) in
-            for index in pieces.indices {
-                let piece = pieces[index]
+            var slot = 1
+            for number in pieces {
+                let piece = joiner.piece(number)
                 precondition(piece.lowerBound >= 0 && piece.upperBound <= bytes.count, "a piece outside of the buffer")
-                // The slot exists by the first precondition. An empty buffer, which alone has no address, has only empty
-                // pieces.
-                unsafe vectors[1 + index] = iovec(
+                // A joiner has no more pieces than there are slots. An empty buffer, which alone has no address, has only
+                // empty pieces.
+                unsafe vectors[slot] = iovec(
                     iov_base: bytes.baseAddress.map { unsafe UnsafeMutableRawPointer(mutating: $0 + piece.lowerBound) },
                     iov_len: piece.count)
+                slot += 1
             }
-            return try writeFrame(pieces: pieces.count)
+            return try writeFrame(header, pieces: pieces.count)
         }
     }
 
@@ -153,26 +155,23 @@ internal import Glibc
 }
 
 extension TUNDevice {
-    /// Lets the first vector be a header with these bytes, and zeros behind them.
+    /// Lets the first vector be a header.
     @inline(__always)
-    private func setHeader(_ bytes: RawSpan) {
+    private func setHeader(_ header: VirtioNetworkHeader) {
         precondition(headerLength > 0, "a device without virtio headers")
-        precondition(bytes.isEmpty || bytes.byteCount == Self.virtioHeaderLength, "a virtio header has 10 bytes")
         // The storage is ours and larger than any header. What is behind the header's 10 bytes is zero from the beginning.
-        var span = unsafe MutableRawSpan(_unsafeStart: header, byteCount: Self.headerCapacity)
-        if bytes.isEmpty { span.zero(from: 0, count: Self.virtioHeaderLength) } else { span.copy(bytes, to: 0) }
-        unsafe vectors[0] = iovec(iov_base: header, iov_len: headerLength)
+        var span = unsafe MutableRawSpan(_unsafeStart: self.header, byteCount: Self.headerCapacity)
+        header.store(into: &span)
+        unsafe vectors[0] = iovec(iov_base: self.header, iov_len: headerLength)
     }
 
     /// Writes the header and the pieces behind it.
-    private func writeFrame(pieces: Int) throws(TUNError) -> Bool {
+    private func writeFrame(_ header: VirtioNetworkHeader, pieces: Int) throws(TUNError) -> Bool {
         do throws(TUNError) {
+            // The callers filled the vectors with memory that lives for the call.
             return try unsafe writeVectors(1 + pieces)
         } catch {
-            // Byte 1 is gso_type: 0 for a packet that is no super-packet. Within our storage.
-            if error == .packetRefused, unsafe header.load(fromByteOffset: 1, as: UInt8.self) != 0 {
-                throw .superPacketRefused
-            }
+            if error == .packetRefused, header.segmentation != .none { throw .superPacketRefused }
             throw error
         }
     }
