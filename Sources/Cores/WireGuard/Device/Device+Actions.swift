@@ -89,20 +89,16 @@ extension Device {
             return nil
         }
         peer.pending.remove(.keepalive)
-        guard let packet = takeStagedPacket(of: peer) else {
-            let length = seal(RawSpan(), under: session, counter: counter, into: &output)
-            messageSent(to: peer, under: session, length: length, isData: false, at: now)
-            return .send(length: length, Transmission(peer: peer.index, path: path, trafficClass: 0))
-        }
+        let packet = takeStagedPacket(of: peer) ?? []
         if peer.staged.isEmpty { peer.pending.remove(.flush) } else { peer.pending.insert(.flush) }
-        let length = seal(packet.span.octets, under: session, counter: counter, into: &output)
-        messageSent(to: peer, under: session, length: length, isData: true, at: now)
-        let header = try? IPHeader(parsing: packet.span.octets)
-        return .send(
-            length: length,
-            Transmission(
-                peer: peer.index, path: path,
-                trafficClass: Self.outerTrafficClass(forInner: header?.trafficClass ?? 0)))
+        let trafficClass = (try? IPHeader(parsing: packet.span.octets))?.trafficClass ?? 0
+        let order = SealingOrder(
+            transmission: Transmission(
+                peer: peer.index, path: path, trafficClass: Self.outerTrafficClass(forInner: trafficClass)),
+            session: session, firstCounter: counter, mtu: mtu)
+        let length = order.sealSingle(packet.span.octets, into: &output, using: cryptography)
+        messageSent(to: peer, under: session, length: length, isData: !isKeepalive, at: now)
+        return .send(length: length, order.transmission)
     }
 
     private mutating func takeStagedPacket(of peer: Peer) -> [UInt8]? {

@@ -17,23 +17,52 @@ extension Device {
     ) {
         precondition(train.count <= DeliveredPackets.capacity, "a train that is too long")
         packets.removeAll()
+        var orders = openingOrders
+        begin(train, in: buffer.bytes, from: path, at: now, orders: &orders)
+        for index in orders.indices {
+            orders[index].open(in: &buffer, using: cryptography)
+            finish(
+                orders[index], in: &buffer, from: path, trafficClass: trafficClass, at: now, delivering: &packets)
+        }
+        orders.removeAll(keepingCapacity: true)
+        openingOrders = orders
+    }
+
+    /// Takes a train apart: the first part of ``receive(_:in:from:trafficClass:at:delivering:)``, for hosts that open elsewhere.
+    /// Handshake messages are kept for ``nextAction(into:at:wallClock:)``.
+    ///
+    /// - Parameter orders: Receives the runs of data messages that are to be opened and then given to
+    ///   ``finish(_:in:from:trafficClass:at:delivering:)``, in order.
+    public mutating func begin(
+        _ train: MessageTrain, in buffer: RawSpan, from path: Path, at now: Instant, orders: inout [OpeningOrder]
+    ) {
+        precondition(train.count <= DeliveredPackets.capacity, "a train that is too long")
         guard isUp else { return drops.add(.linkDown, train.count) }
         var index = 0
         while index < train.count {
-            let range = train.range(of: index)
-            guard let type = MessageType(of: buffer.bytes.extracting(range)) else {
+            let datagram = buffer.extracting(train.range(of: index))
+            guard let type = MessageType(of: datagram) else {
                 drops.add(.malformedMessage)
                 index += 1
                 continue
             }
-            if type == .data {
-                let run = Self.run(of: train, from: index, in: buffer.bytes)
-                open(run, in: &buffer, from: path, trafficClass: trafficClass, at: now, delivering: &packets)
-                index += run.count
-            } else {
-                queueHandshake(buffer.bytes.extracting(range), type, from: path, at: now)
+            guard type == .data else {
+                queueHandshake(datagram, type, from: path, at: now)
                 index += 1
+                continue
             }
+            let run = Self.run(of: train, from: index, in: buffer)
+            index += run.count
+            let receiver = datagram.littleEndianUInt32(at: DataLayout.receiver)
+            guard case .session(let peer, let session)? = indices[receiver] else {
+                drops.add(.unknownReceiver, run.count)
+                continue
+            }
+            guard session.isAlive(at: now) else {
+                drops.add(.expiredSession, run.count)
+                continue
+            }
+            orders.append(OpeningOrder(run, from: peer, under: session))
         }
     }
 
@@ -54,18 +83,20 @@ extension Device {
             lastLength: train.range(of: end - 1).count)
     }
 
-    /// Opens a run of data messages for one session.
-    private mutating func open(
-        _ run: MessageTrain, in buffer: inout MutableRawSpan, from path: Path, trafficClass: UInt8, at now: Instant,
+    /// Judges the messages of an opened run and the packets in them: the last part of
+    /// ``receive(_:in:from:trafficClass:at:delivering:)``.
+    ///
+    /// - Parameter packets: Where the packets lie in `buffer` that are to be written to the TUN is added to it.
+    public mutating func finish(
+        _ order: OpeningOrder, in buffer: inout MutableRawSpan, from path: Path, trafficClass: UInt8, at now: Instant,
         delivering packets: inout DeliveredPackets
     ) {
-        let receiver = buffer.bytes.littleEndianUInt32(at: run.offset + DataLayout.receiver)
-        guard case .session(let index, let session)? = indices[receiver] else {
+        let (run, session, authentic) = (order.run, order.session, order.authentic)
+        // The session may have ended while the messages were opened.
+        guard case .session(let index, let current)? = indices[session.localIndex], current === session else {
             return drops.add(.unknownReceiver, run.count)
         }
-        guard session.isAlive(at: now) else { return drops.add(.expiredSession, run.count) }
         let peer = peer(index)
-        let authentic = session.open(run, in: &buffer, using: cryptography)
         var accepted = 0
         var hasData = false
         for message in 0..<run.count {

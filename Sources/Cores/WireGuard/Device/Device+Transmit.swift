@@ -1,8 +1,20 @@
 import ByteAccess
-import IPPacket
+public import IPPacket
 public import Provider
 
 /// What became of a packet from the TUN.
+public enum Admission: Sendable {
+    /// Seal it and send it.
+    case seal(SealingOrder)
+    /// It waits for a session; a handshake is under way.
+    case staged
+    /// Write the ICMP error of this many bytes, at the start of the output buffer, to the TUN; the packet is dropped.
+    case unreachable(length: Int, DropReason)
+    /// It is dropped.
+    case dropped(DropReason)
+}
+
+/// What became of a packet from the TUN, sealing included.
 public enum TransmitOutcome: Sendable {
     /// Send the train, which lies in the output buffer.
     case send(MessageTrain, Transmission)
@@ -26,61 +38,71 @@ extension Device {
     /// Takes a packet from the TUN: finds the peer, seals the packet for it or keeps it until there is a session.
     ///
     /// - Parameters:
-    ///   - packet: An IP packet with finished checksums.
-    ///   - output: At least ``messageOverhead`` bytes longer than the packet, and at least 1,280 bytes.
+    ///   - packet: An IP packet, or a super-packet that `header` describes.
+    ///   - output: Room for every segment and ``messageOverhead`` bytes more each, and at least 1,280 bytes.
     public mutating func transmit(
-        _ packet: RawSpan, into output: inout MutableRawSpan, at now: Instant
+        _ packet: RawSpan, header: VirtioNetworkHeader = VirtioNetworkHeader(), into output: inout MutableRawSpan,
+        at now: Instant
     ) -> TransmitOutcome {
+        guard let superPacket = try? SuperPacket(parsing: packet, header: header) else {
+            return .dropped(dropMalformed())
+        }
+        switch admit(packet, superPacket, into: &output, at: now) {
+        case .seal(let order):
+            let sealed = order.seal(packet, superPacket, into: &output, using: cryptography)
+            precondition(sealed.next == nil, "an output buffer without room for the whole packet")
+            return .send(sealed.train, order.transmission)
+        case .staged: return .staged
+        case .unreachable(let length, let reason): return .unreachable(length: length, reason)
+        case .dropped(let reason): return .dropped(reason)
+        }
+    }
+
+    /// Counts a packet from the TUN that is none, or whose header does not fit it.
+    public mutating func dropMalformed() -> DropReason {
+        drops.add(.malformedTUNPacket)
+        return .malformedTUNPacket
+    }
+
+    /// Judges a packet from the TUN: the first half of ``transmit(_:header:into:at:)``, for hosts that seal elsewhere.
+    ///
+    /// - Parameter output: At least 1,280 bytes, for an ICMP error.
+    public mutating func admit(
+        _ packet: RawSpan, _ superPacket: SuperPacket, into output: inout MutableRawSpan, at now: Instant
+    ) -> Admission {
         guard isUp else { return drop(.linkDown) }
-        guard let header = try? IPHeader(parsing: packet) else { return drop(.malformedTUNPacket) }
+        let header = superPacket.ipHeader
         guard let index = allowedIPs.peer(for: header.destination) else {
             return reject(packet, .noPeer, into: &output, at: now)
         }
         let peer = peer(index)
         guard let path = peer.path else { return reject(packet, .noEndpoint, into: &output, at: now) }
-        let content = packet.extracting(0..<header.totalLength)
-        if isOwnDatagram(content, header, to: path.remote) { return drop(.routingLoop) }
+        if isOwnDatagram(packet, header, to: path.remote) { return drop(.routingLoop) }
         guard peer.staged.isEmpty, let session = peer.sessions.current, session.isAlive(at: now),
-            let counter = session.reserveCounters(1)
+            let counter = session.reserveCounters(superPacket.segmentCount)
         else {
-            stage(content, for: peer)
+            stage(packet, superPacket, for: peer)
             return .staged
         }
-        let length = seal(content, under: session, counter: counter, into: &output)
+        let order = SealingOrder(
+            transmission: Transmission(
+                peer: index, path: path, trafficClass: Self.outerTrafficClass(forInner: header.trafficClass)),
+            session: session, firstCounter: counter, mtu: mtu)
+        let count = superPacket.segmentCount
+        let length =
+            (count - 1) * order.messageLength(superPacket.segmentLength)
+            + order.messageLength(superPacket.lastSegmentLength)
         messageSent(to: peer, under: session, length: length, isData: true, at: now)
-        let transmission = Transmission(
-            peer: index, path: path, trafficClass: Self.outerTrafficClass(forInner: header.trafficClass))
-        return .send(MessageTrain(offset: 0, length: length), transmission)
+        return .seal(order)
     }
 
-    /// Seals one packet, or nothing for a keepalive, as a data message at the start of `output`. Returns its length.
-    func seal(_ packet: RawSpan, under session: Keypair, counter: UInt64, into output: inout MutableRawSpan) -> Int {
-        let padded = Self.paddedLength(packet.byteCount, mtu: mtu)
-        let length = DataLayout.headerLength + padded + DataLayout.tagLength
-        output.storeLittleEndian(MessageType.data.rawValue, at: 0)
-        output.storeLittleEndian(session.remoteIndex, at: DataLayout.receiver)
-        output.storeLittleEndian(counter, at: DataLayout.counter)
-        output.copy(packet, to: DataLayout.headerLength)
-        output.zero(from: DataLayout.headerLength + packet.byteCount, count: padded - packet.byteCount)
-        session.seal(MessageTrain(offset: 0, length: length), in: &output, using: cryptography)
-        return length
-    }
-
-    /// Does what follows from an authenticated message being sent.
+    /// Does what follows from authenticated messages being sent.
     mutating func messageSent(to peer: Peer, under session: Keypair, length: Int, isData: Bool, at now: Instant) {
         peer.sentBytes &+= UInt64(length)
         peer.timers.authenticatedMessageSent(at: now)
         if isData { peer.timers.dataSent(at: now, jitter: jitter()) }
         noteDeadline(of: peer)
         if session.isDueForRekeyOnSend(at: now) { schedule(.initiate, for: peer) }
-    }
-
-    /// The length that a plaintext is padded to: a multiple of 16, but no more than the MTU, so that padding never makes a
-    /// datagram that would not fit (Linux). What is longer than the MTU already is padded by its last part.
-    static func paddedLength(_ length: Int, mtu: Int) -> Int {
-        guard mtu > 0 else { return length.roundedUp(toMultipleOf: ProtocolConstants.paddingMultiple) }
-        let last = length > mtu ? length % mtu : length
-        return length - last + min(mtu, last.roundedUp(toMultipleOf: ProtocolConstants.paddingMultiple))
     }
 
     /// The outer traffic class of a packet: no DSCP, which would tell about the inside, and the ECN bits with CE replaced by
@@ -99,18 +121,23 @@ extension Device {
             && packet.bigEndianUInt16(at: header.headerLength + 2) == endpoint.port
     }
 
-    private mutating func stage(_ packet: RawSpan, for peer: Peer) {
+    /// Keeps a packet, segment by segment, until there is a session.
+    private mutating func stage(_ packet: RawSpan, _ superPacket: SuperPacket, for peer: Peer) {
         schedule(.flush, for: peer)
-        guard stagedBytes + packet.byteCount <= Self.maximumStagedBytes else {
-            drops.add(.stagedPacketDropped)
-            return
+        for index in 0..<superPacket.segmentCount {
+            let length = superPacket.length(of: index)
+            guard stagedBytes + length <= Self.maximumStagedBytes else {
+                drops.add(.stagedPacketDropped, superPacket.segmentCount - index)
+                return
+            }
+            let before = peer.staged.byteCount
+            let dropped = peer.staged.append(length: length) { superPacket.writeSegment(index, of: packet, into: &$0) }
+            drops.add(.stagedPacketDropped, dropped)
+            stagedBytes += peer.staged.byteCount - before
         }
-        let before = peer.staged.byteCount
-        drops.add(.stagedPacketDropped, peer.staged.append(packet))
-        stagedBytes += peer.staged.byteCount - before
     }
 
-    private mutating func drop(_ reason: DropReason) -> TransmitOutcome {
+    private mutating func drop(_ reason: DropReason) -> Admission {
         drops.add(reason)
         return .dropped(reason)
     }
@@ -118,18 +145,11 @@ extension Device {
     /// Drops a packet that has no way to go and tells its sender.
     private mutating func reject(
         _ packet: RawSpan, _ reason: DropReason, into output: inout MutableRawSpan, at now: Instant
-    ) -> TransmitOutcome {
+    ) -> Admission {
         drops.add(reason)
         guard unreachableLimiter.allowsOne(at: now),
             let length = ICMPDestinationUnreachable.write(for: packet, reason: .host, into: &output)
         else { return .dropped(reason) }
         return .unreachable(length: length, reason)
-    }
-}
-
-extension Int {
-    /// The smallest multiple of `divisor`, a power of two, that is not below this number.
-    func roundedUp(toMultipleOf divisor: Int) -> Int {
-        (self + divisor - 1) & ~(divisor - 1)
     }
 }

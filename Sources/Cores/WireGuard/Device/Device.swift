@@ -45,6 +45,10 @@ public struct Device<Primitives: Cryptography>: ~Copyable {
     var unreachableLimiter = UnreachableLimiter()
     var stagedBytes = 0
     var reports: [Event] = []
+    /// Kept empty between calls, for its capacity.
+    var openingOrders: [OpeningOrder] = []
+    /// Where jitter comes from: it has to be unpredictable to nobody, and the data path has no time for better.
+    private var jitterSource: UInt64
 
     /// What was dropped, by reason.
     public internal(set) var drops = DropCounters()
@@ -57,6 +61,7 @@ public struct Device<Primitives: Cryptography>: ~Copyable {
     public init(cryptography: Primitives, entropy: Entropy) {
         self.cryptography = cryptography
         self.entropy = entropy
+        jitterSource = self.entropy.next() | 1
     }
 
     /// When the device has to be asked for actions next if nothing happens before; nil for never. It is never a time that
@@ -92,7 +97,11 @@ public struct Device<Primitives: Cryptography>: ~Copyable {
 
     /// A random length of time up to the jitter of the handshake timers.
     mutating func jitter() -> Interval {
+        // A step of xorshift64 (Marsaglia 2003).
+        jitterSource ^= jitterSource << 13
+        jitterSource ^= jitterSource >> 7
+        jitterSource ^= jitterSource << 17
         let limit = ProtocolConstants.rekeyTimeoutJitter.nanoseconds
-        return Interval(nanoseconds: entropy.next(upperBound: limit + 1))
+        return Interval(nanoseconds: jitterSource.multipliedFullWidth(by: limit + 1).high)
     }
 }

@@ -1,7 +1,10 @@
 import Provider
 
 /// The two keys of a session with their counters (paper, section 5.4.6). Both ends hold one; the keys are wiped with it.
-final class Keypair {
+///
+/// Threads may share it: the keys never change, and counters and window are touched only through the device, by the one
+/// thread that has it.
+final class Keypair: @unchecked Sendable {
     /// The key that outgoing messages are sealed with.
     let sending: SecretMemory
     /// The key that incoming messages are opened with.

@@ -11,22 +11,19 @@ struct StagedPackets {
     var count: Int { packets.count - taken }
     var isEmpty: Bool { count == 0 }
 
-    /// Adds a packet. Returns how many older ones were dropped for it.
-    mutating func append(_ packet: RawSpan) -> Int {
-        let copy = unsafe [UInt8](unsafeUninitializedCapacity: packet.byteCount) { buffer, count in
-            unsafe packet.withUnsafeBytes { source in
-                // The buffer has the capacity that was asked for: the length of the source.
-                unsafe UnsafeMutableRawBufferPointer(buffer).copyMemory(from: source)
-            }
-            count = packet.byteCount
-        }
+    /// Adds a packet of `length` bytes, which `write` fills in. Returns how many older ones were dropped for it.
+    mutating func append(length: Int, _ write: (inout MutableRawSpan) -> Void) -> Int {
+        var packet = [UInt8](repeating: 0, count: length)
+        var span = packet.mutableSpan
+        var bytes = span.mutableOctets
+        write(&bytes)
         var dropped = 0
         while count >= ProtocolConstants.maximumStagedPackets {
             _ = takeFirst()
             dropped += 1
         }
-        packets.append(copy)
-        byteCount += copy.count
+        packets.append(packet)
+        byteCount += length
         return dropped
     }
 

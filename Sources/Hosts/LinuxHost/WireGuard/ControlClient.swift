@@ -8,7 +8,7 @@ internal import WireGuard
 /// What control clients act on.
 protocol ControlTarget: ~Copyable {
     /// Calls `body` with the device.
-    mutating func withDevice<Result>(_ body: (inout Device<OpenSSLCryptography>) -> Result) -> Result
+    func withDevice<Result>(_ body: (inout Device<OpenSSLCryptography>) -> Result) -> Result
     /// Binds to another port. Returns the `errno` of a failure.
     mutating func setListenPort(_ port: UInt16) -> Int32?
     /// Sets the mark on what is sent. Returns the `errno` of a failure.

@@ -38,6 +38,8 @@ public struct WireGuardDaemon: ~Copyable {
     private let listener: UNIXListener
     private var link: LinkFollower
     private let home: NetlinkConnection
+    private let offloads: Offloads
+    private let shared: SharedDevice
     private var path: PacketPath
     private var clients: [UInt64: ControlClient] = [:]
     private var nextClientToken = Token.firstClient
@@ -61,6 +63,9 @@ public struct WireGuardDaemon: ~Copyable {
         let cryptography = try StartFailure.wrapping("libcrypto lacks what WireGuard needs") {
             () throws(OpenSSLError) in try OpenSSLCryptography()
         }
+        let pathCryptography = try StartFailure.wrapping("libcrypto lacks what WireGuard needs") {
+            () throws(OpenSSLError) in try OpenSSLCryptography()
+        }
         var channel = InProcessPrivilegedChannel(PrivilegedService())
         let tun = try Self.openTUN(options, through: &channel)
         let listener = try Self.openListener(options, through: &channel)
@@ -76,8 +81,9 @@ public struct WireGuardDaemon: ~Copyable {
         self.listener = listener
         self.link = link
         self.home = home
-        path = PacketPath(
-            tun: tun, device: Device(cryptography: cryptography, entropy: SystemRandomNumberGenerator()))
+        offloads = options.offloads
+        shared = SharedDevice(Device(cryptography: cryptography, entropy: SystemRandomNumberGenerator()))
+        path = PacketPath(tun: tun, shared: shared, cryptography: pathCryptography, offloads: options.offloads)
         applyLinkState()
     }
 
@@ -85,8 +91,12 @@ public struct WireGuardDaemon: ~Copyable {
         _ options: WireGuardOptions, through channel: inout InProcessPrivilegedChannel
     ) throws(StartFailure) -> TUNDevice {
         try StartFailure.wrapping("cannot create the interface \(options.name)") { () throws(PrivilegedFailure) in
-            if let descriptor = options.tunDescriptor { return try channel.adoptTUN(descriptor: descriptor) }
-            return try channel.openTUN(named: options.name, maximumTransmissionUnit: 1_420)
+            if let descriptor = options.tunDescriptor {
+                return try channel.adoptTUN(descriptor: descriptor, wantsOffloads: options.offloads.tun)
+            }
+            return try channel.openTUN(
+                named: options.name, maximumTransmissionUnit: 1_420,
+                options: options.offloads.tun ? .superPackets : .plain)
         }
     }
 
@@ -150,8 +160,10 @@ public struct WireGuardDaemon: ~Copyable {
     }
 
     private mutating func nextDeadline() -> Instant? {
-        if path.device.hasWork { return HostClock.now() }
-        guard let deadline = path.device.nextDeadline() else { return reviewDeadline }
+        shared.lock()
+        defer { shared.unlock() }
+        if shared.device.hasWork { return HostClock.now() }
+        guard let deadline = shared.device.nextDeadline() else { return reviewDeadline }
         return reviewDeadline.map { min($0, deadline) } ?? deadline
     }
 
@@ -213,17 +225,21 @@ public struct WireGuardDaemon: ~Copyable {
     }
 
     private mutating func applyLinkState() {
-        path.device.mtu = link.state.maximumTransmissionUnit
-        guard link.state.isUp != path.device.isUp else { return }
-        if link.state.isUp {
-            if let error = openSockets(port: path.device.listenPort) {
+        let isUp = link.state.isUp
+        let wasUp = withDevice { device in
+            device.mtu = link.state.maximumTransmissionUnit
+            return device.isUp
+        }
+        guard isUp != wasUp else { return }
+        if isUp {
+            if let error = openSockets(port: withDevice { $0.listenPort }) {
                 log.error("cannot open the UDP sockets: \(public: error.description)")
             }
         } else {
             closeSockets()
         }
-        path.device.setLink(up: link.state.isUp, at: HostClock.now())
-        log.verbose("the link is \(public: link.state.isUp ? "up" : "down")")
+        withDevice { $0.setLink(up: isUp, at: HostClock.now()) }
+        log.verbose("the link is \(public: isUp ? "up" : "down")")
     }
 
     private mutating func readHomeChanges() {
@@ -240,12 +256,10 @@ public struct WireGuardDaemon: ~Copyable {
     private mutating func review() {
         guard let deadline = reviewDeadline, deadline <= HostClock.now() else { return }
         reviewDeadline = nil
-        Self.review(&path.device, by: home)
-    }
-
-    private static func review(_ device: inout Device<OpenSSLCryptography>, by home: borrowing NetlinkConnection) {
-        let mark = device.firewallMark
-        device.reviewSources { path in
+        shared.lock()
+        defer { shared.unlock() }
+        let mark = shared.device.firewallMark
+        shared.device.reviewSources { path in
             guard let source = path.source else { return true }
             let route = try? home.route(
                 to: path.remote.address, from: source.address, mark: mark, interface: path.remote.scope)
@@ -258,12 +272,15 @@ public struct WireGuardDaemon: ~Copyable {
     /// Opens sockets in place of those there are; these stay when it fails.
     private mutating func openSockets(port: UInt16) -> PrivilegedFailure? {
         do {
-            let opened = try channel.openUDPSockets(port: port, mark: path.device.firewallMark)
+            let opened = try channel.openUDPSockets(
+                port: port, mark: withDevice { $0.firewallMark }, wantsTrains: offloads.udpGRO)
             closeSockets()
-            path.device.listenPort = opened.port
             register(opened)
-            path.sockets = consume opened
-            path.device.reviewSources { _ in false }
+            withDevice { device in
+                device.listenPort = opened.port
+                device.reviewSources { _ in false }
+            }
+            _ = path.exchangeSockets(opened)
             return nil
         } catch {
             return error
@@ -281,7 +298,7 @@ public struct WireGuardDaemon: ~Copyable {
     }
 
     private mutating func closeSockets() {
-        let old = path.takeSockets()
+        let old = path.exchangeSockets(nil)
         switch consume old {
         case .none: return
         case .some(let sockets):
@@ -336,19 +353,22 @@ public struct WireGuardDaemon: ~Copyable {
 }
 
 extension WireGuardDaemon: ControlTarget {
-    /// Gives the configuration protocol access to the device.
-    mutating func withDevice<Result>(_ body: (inout Device<OpenSSLCryptography>) -> Result) -> Result {
-        body(&path.device)
+    /// Calls `body` with the device, alone.
+    func withDevice<Result>(_ body: (inout Device<OpenSSLCryptography>) -> Result) -> Result {
+        shared.lock()
+        defer { shared.unlock() }
+        return body(&shared.device)
     }
 
     /// Binds to another port. The same one, or any while the link is down, needs nothing but to be remembered.
     mutating func setListenPort(_ port: UInt16) -> Int32? {
         let hasSockets = path.hasSockets
-        if !path.device.isUp || (hasSockets && port != 0 && port == path.device.listenPort) {
-            path.device.listenPort = port
-            return nil
+        let isRemembered = withDevice { device in
+            guard !device.isUp || (hasSockets && port != 0 && port == device.listenPort) else { return false }
+            device.listenPort = port
+            return true
         }
-        return openSockets(port: port)?.errorNumber
+        return isRemembered ? nil : openSockets(port: port)?.errorNumber
     }
 
     /// Sets the mark on the sockets there are and on those to come.
@@ -361,8 +381,10 @@ extension WireGuardDaemon: ControlTarget {
                 return error.errorNumber
             }
         }
-        path.device.firewallMark = mark
-        path.device.reviewSources { _ in false }
+        withDevice { device in
+            device.firewallMark = mark
+            device.reviewSources { _ in false }
+        }
         return nil
     }
 }

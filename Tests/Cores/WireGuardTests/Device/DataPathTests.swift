@@ -83,7 +83,7 @@ struct DataPathTests {
             (1421, 1436), (2840, 2840), (2841, 2856), (2839, 2840),
         ])
     func paddingBeyondMTU(length: Int, padded: Int) {
-        #expect(TestDevice.paddedLength(length, mtu: 1420) == padded)
+        #expect(PaddedLength.of(length, mtu: 1420) == padded)
     }
 
     @Test("X4: a packet is sent without the bytes behind its end")

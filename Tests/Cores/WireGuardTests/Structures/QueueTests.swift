@@ -24,7 +24,7 @@ struct QueueTests {
                 #expect(staged.takeFirst() == expected)
             default:
                 let packet = generator.bytes(Int.random(in: 0..<50, using: &generator))
-                let dropped = staged.append(packet.octets)
+                let dropped = staged.append(length: packet.count) { $0.copy(packet.octets, to: 0) }
                 reference.append(packet)
                 #expect(dropped == max(0, reference.count - 128))
                 if reference.count > 128 { reference.removeFirst() }
