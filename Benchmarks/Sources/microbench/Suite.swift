@@ -17,6 +17,7 @@ struct Suite {
     /// Measures everything.
     mutating func run() throws {
         try measureFormats()
+        try measureSegmentation()
         try measureCryptography()
         try measureDevice()
     }
@@ -37,6 +38,15 @@ struct Suite {
             try add("allowed-ips/ipv4-\(count)") { AllowedIPsLookUp(peers: count, version: .v4) }
             try add("allowed-ips/ipv6-\(count)") { AllowedIPsLookUp(peers: count, version: .v6) }
         }
+    }
+
+    private mutating func measureSegmentation() throws {
+        let shape = "\(TestSuperPacket.segmentCount)x\(TestSuperPacket.segmentLength)"
+        try add("split/tcp-\(shape)") { Splitting(isTCP: true) }
+        try add("split/udp-\(shape)") { Splitting(isTCP: false) }
+        try add("join/tcp-\(shape)") { Joining(isTCP: true) }
+        try add("join/udp-\(shape)") { Joining(isTCP: false) }
+        try add("join/alone-\(shape)") { Joining(isTCP: true, alone: true) }
     }
 
     private mutating func measureCryptography() throws {

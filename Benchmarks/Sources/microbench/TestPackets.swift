@@ -1,7 +1,7 @@
 import ByteAccess
 import IPPacket
 
-/// Packets to measure with: TCP over IPv4 or IPv6, with right lengths and checksums.
+/// Packets to measure with, over IPv4 or IPv6, with right lengths and checksums.
 enum TestPackets {
     /// The address of one end of a tunnel.
     static let near = IPAddress.v4(IPv4Address(10, 9, 0, 1))
@@ -12,18 +12,44 @@ enum TestPackets {
     static func tcp(
         length: Int, from source: IPAddress = near, to destination: IPAddress = far, sequenceNumber: UInt32 = 1
     ) -> [UInt8] {
+        packet(.tcp, length: length, from: source, to: destination) { transport in
+            transport.zero(from: 0, count: 20)
+            transport.storeBigEndian(40_000 as UInt16, at: 0)
+            transport.storeBigEndian(443 as UInt16, at: 2)
+            transport.storeBigEndian(sequenceNumber, at: 4)
+            // Five words of header, ACK, and a window.
+            transport.storeBigEndian(0x5010 as UInt16, at: 12)
+            transport.storeBigEndian(502 as UInt16, at: 14)
+        }
+    }
+
+    /// A UDP datagram of `length` bytes, headers included, at least 48.
+    static func udp(length: Int, from source: IPAddress = near, to destination: IPAddress = far) -> [UInt8] {
+        packet(.udp, length: length, from: source, to: destination) { transport in
+            transport.zero(from: 0, count: 8)
+            transport.storeBigEndian(40_000 as UInt16, at: 0)
+            transport.storeBigEndian(443 as UInt16, at: 2)
+            transport.storeBigEndian(UInt16(transport.byteCount), at: 4)
+        }
+    }
+
+    /// A packet whose transport header `writeTransport` writes, all but its checksum.
+    private static func packet(
+        _ protocolNumber: IPProtocol, length: Int, from source: IPAddress, to destination: IPAddress,
+        _ writeTransport: (inout MutableRawSpan) -> Void
+    ) -> [UInt8] {
         var packet = (0..<length).map { UInt8(truncatingIfNeeded: $0 &* 7) }
         var span = packet.mutableSpan
         var bytes = span.mutableOctets
         let headerLength = source.version == .v4 ? 20 : 40
-        bytes.zero(from: 0, count: headerLength + 20)
+        bytes.zero(from: 0, count: headerLength)
         switch source.version {
         case .v4:
             bytes.store(0x45, at: 0)
             bytes.storeBigEndian(UInt16(length), at: 2)
             bytes.store(0x40, at: 6)
             bytes.store(64, at: 8)
-            bytes.store(IPProtocol.tcp.rawValue, at: 9)
+            bytes.store(protocolNumber.rawValue, at: 9)
             store(source, at: 12, in: &bytes)
             store(destination, at: 16, in: &bytes)
             var sum = InternetChecksum()
@@ -32,17 +58,13 @@ enum TestPackets {
         case .v6:
             bytes.store(0x60, at: 0)
             bytes.storeBigEndian(UInt16(length - 40), at: 4)
-            bytes.store(IPProtocol.tcp.rawValue, at: 6)
+            bytes.store(protocolNumber.rawValue, at: 6)
             bytes.store(64, at: 7)
             store(source, at: 8, in: &bytes)
             store(destination, at: 24, in: &bytes)
         }
-        bytes.storeBigEndian(40_000 as UInt16, at: headerLength)
-        bytes.storeBigEndian(443 as UInt16, at: headerLength + 2)
-        bytes.storeBigEndian(sequenceNumber, at: headerLength + 4)
-        // Five words of header, ACK, and a window.
-        bytes.storeBigEndian(0x5010 as UInt16, at: headerLength + 12)
-        bytes.storeBigEndian(502 as UInt16, at: headerLength + 14)
+        var transport = bytes.slice(headerLength..<length)
+        writeTransport(&transport)
         guard let layout = try? PacketLayout(parsing: bytes.bytes), layout.writeTransportChecksum(in: &bytes) else {
             preconditionFailure("a packet that is none")
         }
