@@ -126,12 +126,6 @@ public struct PacketJoiner: ~Copyable {
         return pieces[number]
     }
 
-    /// The ranges of the pieces of packet `index`, in order.
-    @_lifetime(borrow self)
-    public func pieces(of index: Int) -> Span<Range<Int>> {
-        pieces.span.extracting(self[index].pieces)
-    }
-
     private mutating func addPiece(_ range: Range<Int>) {
         pieces[pieceCount] = range
         pieceCount += 1

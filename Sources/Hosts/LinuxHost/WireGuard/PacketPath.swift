@@ -220,7 +220,7 @@ struct PacketPath: ~Copyable {
                 superPacketWrites = .refused(errno: 0)
                 joiner.joinsTCP = false
                 joiner.joinsUDP = false
-                try Self.writeSegments(packet, of: joiner, index, in: &received, through: &frame, &outgoing, to: tun)
+                try Self.writeSeparately(packet, of: joiner, index, in: &received, to: tun)
             }
         }
     }
@@ -263,39 +263,26 @@ struct PacketPath: ~Copyable {
     ) throws(TUNError) {
         let storage = received.bytes(at: index)
         let bytes = storage.bytes
-        let pieces = joiner.pieces(of: packet)
-        if tun.headerLength == 0 { return try write(bytes.extracting(pieces[0]), to: tun) }
-        var header = InlineArray<10, UInt8>(repeating: 0)
-        var headerSpan = header.mutableSpan
-        var headerBytes = headerSpan.mutableOctets
-        joiner[packet].header.store(into: &headerBytes)
-        do {
-            _ = try tun.write(header: headerBytes.bytes, gathering: pieces, of: bytes)
+        do throws(TUNError) {
+            if tun.headerLength == 0 {
+                _ = try tun.write(bytes.extracting(joiner.piece(joiner[packet].pieces.lowerBound)))
+            } else {
+                _ = try tun.write(packet, of: joiner, in: bytes)
+            }
         } catch .linkDown, .packetRefused {
             return
         }
     }
 
-    /// Writes the segments of a joined packet one by one. Gathers it in `frame`; `scratch` holds one segment at a time.
-    private static func writeSegments(
+    private static func writeSeparately(
         _ packet: Int, of joiner: borrowing PacketJoiner, _ index: Int, in received: inout ReceiveBatch,
-        through frame: inout PacketBuffer, _ scratch: inout SendBatch, to tun: borrowing TUNDevice
+        to tun: borrowing TUNDevice
     ) throws(TUNError) {
         let storage = received.bytes(at: index)
-        let bytes = storage.bytes
-        let pieces = joiner.pieces(of: packet)
-        var gathered = frame.bytes()
-        var length = 0
-        for piece in pieces.indices {
-            gathered.copy(bytes.extracting(pieces[piece]), to: length)
-            length += pieces[piece].count
-        }
-        let content = gathered.bytes.extracting(first: length)
-        guard let whole = try? SuperPacket(parsing: content, header: joiner[packet].header) else { return }
-        var segment = scratch.unusedBytes()
-        for number in 0..<whole.segmentCount {
-            whole.writeSegment(number, of: content, into: &segment)
-            try write(segment.bytes.extracting(first: whole.length(of: number)), to: tun)
+        do throws(TUNError) {
+            _ = try tun.writeSeparately(packet, of: joiner, in: storage.bytes)
+        } catch .linkDown, .packetRefused {
+            return
         }
     }
 
