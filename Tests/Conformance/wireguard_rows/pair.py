@@ -83,6 +83,10 @@ def expect_no_ping(namespace: NetworkNamespace, destination: str, *options: str)
 def expect_flood(namespace: NetworkNamespace, destination: str, count: int = 10) -> None:
     """Of `count` flood pings nine in ten must be answered (the kernel's test is content with one)."""
     result = namespace.ping(destination, "-f", "-q", count=count, seconds=2)
+    if result.received * 10 < count * 9:
+        # A flood ends soon after its last request: on a machine that is busy elsewhere answers come too late to count. A way
+        # that really loses packets loses them again.
+        result = namespace.ping(destination, "-f", "-q", count=count, seconds=2)
     expect(result.received * 10 >= count * 9,
            f"ping -f {destination}: {result.received} of {count} answered: {result.summary}")
 
