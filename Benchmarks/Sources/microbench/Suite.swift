@@ -62,6 +62,8 @@ struct Suite {
         for length in [64, 1420] {
             try add("transmit/1x\(length)") { try Transmitting(packetLength: length) }
         }
+        try add("transmit/tcp-44x1420") { try TransmittingSuperPackets(isTCP: true) }
+        try add("transmit/udp-44x1420") { try TransmittingSuperPackets(isTCP: false) }
         try add("transmit/staged-1420") { try Staging(packetLength: 1420) }
         for (count, length) in [(1, 64), (1, 1420), (44, 1420)] {
             try add("receive/\(count)x\(length)") { try Receiving(trainsOf: count, packetLength: length) }

@@ -32,6 +32,36 @@ struct Transmitting: ~Copyable, Benchmark {
     }
 }
 
+/// The whole way of a super-packet from the TUN to the train of datagrams that is sent; an operation is one packet of it.
+struct TransmittingSuperPackets: ~Copyable, Benchmark {
+    let operations = 16 * TestSuperPacket.segmentCount
+    private var tunnel: MemoryTunnel
+    private let packet: TestSuperPacket
+    private var output = [UInt8](repeating: 0, count: 1 << 17)
+
+    init(isTCP: Bool) throws {
+        tunnel = try MemoryTunnel()
+        packet = TestSuperPacket(isTCP: isTCP)
+    }
+
+    mutating func run() {
+        var output = takeBytes(of: &self.output)
+        defer { self.output = output }
+        var span = output.mutableSpan
+        var bytes = span.mutableOctets
+        let packet = packet
+        for _ in 0..<operations / TestSuperPacket.segmentCount {
+            let outcome = tunnel.near.transmit(
+                packet.bytes.span.octets, header: packet.header, into: &bytes, at: tunnel.now)
+            guard case .send(let train, _) = outcome, train.count == TestSuperPacket.segmentCount else {
+                preconditionFailure("a super-packet was not sent as one train")
+            }
+            measurement_consume(UInt64(train.length))
+            tunnel.advance()
+        }
+    }
+}
+
 /// The whole way of a train of datagrams to the packets that are written to the TUN; an operation is one packet.
 struct Receiving: ~Copyable, Benchmark {
     let operations: Int

@@ -17,7 +17,9 @@ extension Device {
     ) {
         precondition(train.count <= DeliveredPackets.capacity, "a train that is too long")
         packets.removeAll()
-        var orders = openingOrders
+        // Taken out rather than copied: two owners of the array would make the first append allocate.
+        var orders: [OpeningOrder] = []
+        swap(&orders, &openingOrders)
         begin(train, in: buffer.bytes, from: path, at: now, orders: &orders)
         for index in orders.indices {
             orders[index].open(in: &buffer, using: cryptography)
