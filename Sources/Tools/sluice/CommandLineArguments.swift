@@ -32,6 +32,8 @@ enum CommandLineArguments: Equatable {
           WG_PROCESS_FOREGROUND=1           as -f
           WG_TUN_FD=N                       take over the TUN device at descriptor N
           WG_UAPI_FD=N                      take over the listening control socket at descriptor N
+          SLUICE_OFFLOADS=tun,udpSegment,udpGRO
+                                            the kernel's offloads to use, or none; all of them when unset
 
         The interface ends, with exit status 0, on SIGINT and SIGTERM, when it is deleted (ip link delete IFNAME)
         and when its control socket /var/run/wireguard/IFNAME.sock is removed.
