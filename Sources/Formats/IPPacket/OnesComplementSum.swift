@@ -59,15 +59,36 @@ private func onesComplementSum(
         sum.add(word: word)
         offset += 8
     }
-    // At most seven bytes: as the first of a word whose others are zero.
+    // At most seven bytes: as the first of a word whose others are zero, put together with the first in the lowest place.
+    let rest = count - offset
     var last: UInt64 = 0
-    for index in 0..<count - offset {
-        let byte = unsafe source.load(fromByteOffset: offset + index, as: UInt8.self)
+    var filled: UInt64 = 0
+    if rest & 4 != 0 {
+        // In bounds, as the next two: of `rest` bytes these are the first four, those behind them two and one.
+        let word = unsafe source.loadUnaligned(fromByteOffset: offset, as: UInt32.self)
         if let destination = unsafe destination {
-            unsafe destination.storeBytes(of: byte, toByteOffset: offset + index, as: UInt8.self)
+            unsafe destination.storeBytes(of: word, toByteOffset: offset, as: UInt32.self)
         }
-        last |= UInt64(byte) << UInt64(56 - 8 * index)
+        last = UInt64(UInt32(littleEndian: word))
+        filled = 32
+        offset += 4
     }
-    sum.add(word: last.bigEndian)
+    if rest & 2 != 0 {
+        let word = unsafe source.loadUnaligned(fromByteOffset: offset, as: UInt16.self)
+        if let destination = unsafe destination {
+            unsafe destination.storeBytes(of: word, toByteOffset: offset, as: UInt16.self)
+        }
+        last |= UInt64(UInt16(littleEndian: word)) &<< filled
+        filled += 16
+        offset += 2
+    }
+    if rest & 1 != 0 {
+        let byte = unsafe source.load(fromByteOffset: offset, as: UInt8.self)
+        if let destination = unsafe destination {
+            unsafe destination.storeBytes(of: byte, toByteOffset: offset, as: UInt8.self)
+        }
+        last |= UInt64(byte) &<< filled
+    }
+    sum.add(word: UInt64(littleEndian: last))
     return sum.sum
 }
