@@ -7,6 +7,7 @@ import PackageDescription
 /// Each target at `Sources/<name>`, with the products of the main package that it uses.
 let fuzzTargets: [(name: String, products: [String])] = [
     ("FuzzIPPacket", ["IPPacket"]),
+    ("FuzzSegmentation", ["IPPacket"]),
     ("FuzzUAPI", ["WireGuard", "OpenSSLCrypto"]),
     ("FuzzWireGuard", ["WireGuard", "OpenSSLCrypto", "SimulatedHost"]),
 ]
