@@ -79,7 +79,9 @@ struct JoinableHeaders {
     func haveValidChecksums(in buffer: RawSpan) -> Bool {
         if !isIPv6 {
             var header = InternetChecksum()
-            header.add(buffer.extracting(packet.lowerBound..<packet.lowerBound + 20))
+            header.add(wordAt: packet.lowerBound, of: buffer)
+            header.add(wordAt: packet.lowerBound + 8, of: buffer)
+            header.add(word: UInt64(buffer.bigEndianUInt32(at: packet.lowerBound + 16).bigEndian))
             guard header.folded == 0xFFFF else { return false }
         }
         var sum = pseudoHeaderSum(in: buffer)
@@ -89,11 +91,24 @@ struct JoinableHeaders {
     }
 
     /// The sum of the pseudo-header without the length.
+    @inline(__always)
     func pseudoHeaderSum(in buffer: RawSpan) -> InternetChecksum {
         let start = packet.lowerBound
         var sum = InternetChecksum()
-        sum.add(buffer.extracting(start + (isIPv6 ? 8 : 12)..<transport))
+        if isIPv6 {
+            for offset in stride(from: 8, to: 40, by: 8) { sum.add(wordAt: start + offset, of: buffer) }
+        } else {
+            sum.add(wordAt: start + 12, of: buffer)
+        }
         sum.add(UInt16(isTCP ? IPProtocol.tcp.rawValue : IPProtocol.udp.rawValue))
         return sum
+    }
+}
+
+extension InternetChecksum {
+    /// Adds the eight bytes at `offset`.
+    @inline(__always)
+    fileprivate mutating func add(wordAt offset: Int, of buffer: RawSpan) {
+        add(word: buffer.bigEndianUInt64(at: offset).bigEndian)
     }
 }

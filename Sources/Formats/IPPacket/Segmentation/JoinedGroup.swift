@@ -35,6 +35,7 @@ struct JoinedGroup {
     }
 
     /// Takes a packet if it follows.
+    @inline(__always)
     mutating func append(_ next: JoinableHeaders, in buffer: RawSpan, maximumSegments: Int) -> Outcome {
         let payload = next.payloadLength
         guard next.isTCP == first.isTCP, next.isIPv6 == first.isIPv6, next.headersLength == first.headersLength,
@@ -69,6 +70,7 @@ struct JoinedGroup {
 
     /// True when all that tells flows apart, and all that the packets of one super-packet share, is the same in the IP headers, and
     /// in the ports.
+    @inline(__always)
     private func hasSameFlow(_ next: JoinableHeaders, in buffer: RawSpan) -> Bool {
         let (a, b) = (first.packet.lowerBound, next.packet.lowerBound)
         var difference =
@@ -90,6 +92,7 @@ struct JoinedGroup {
     }
 
     /// True when the sequence number follows on, and the rest of the TCP header is the same but for FIN, PSH and the checksum.
+    @inline(__always)
     private func follows(_ next: JoinableHeaders, in buffer: RawSpan) -> Bool {
         let (a, b) = (first.transport, next.transport)
         let expected =
