@@ -1,8 +1,11 @@
 """Runs external commands with a time limit, and knows every child so that none outlives the run."""
 
 import os
+import shlex
+import shutil
 import signal
 import subprocess
+import sys
 import threading
 from typing import Optional, Sequence
 
@@ -46,6 +49,15 @@ def missing_tool_message(tool: str) -> str:
     """The sentence that says which Debian package brings a tool."""
     package = PACKAGE_OF_TOOL.get(os.path.basename(tool))
     return f"{tool} is missing" + (f": install the Debian package {package}" if package else "")
+
+
+def program(text: str) -> "list[str]":
+    """The words of a command that the user named, the program by its absolute path; ends the run if there is none."""
+    words = shlex.split(text)
+    path = shutil.which(words[0]) if words else None
+    if path is None:
+        sys.exit(missing_tool_message(words[0] if words else "the daemon's command"))
+    return [os.path.abspath(path), *words[1:]]
 
 
 def end(child: subprocess.Popen, seconds: float = 2.0) -> int:

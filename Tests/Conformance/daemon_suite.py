@@ -3,8 +3,6 @@
 import argparse
 import os
 import secrets
-import shlex
-import shutil
 import sys
 
 import commands
@@ -30,7 +28,7 @@ def main() -> int:
     if os.geteuid() != 0:
         sys.exit("network namespaces and TUN devices need root")
     adopt_orphans()
-    command, prefix = _command(arguments.sut), "dc" + secrets.token_hex(2)
+    command, prefix = commands.program(arguments.sut), "dc" + secrets.token_hex(2)
     # The longest first: they wait for protocol time while all others run.
     numbered = sorted(enumerate(checks), key=lambda pair: -daemon_checks.lasting(pair[1]))
     runs = [_run(check, f"{prefix}{index:02x}", command, arguments.keep_logs) for index, check in numbered]
@@ -53,14 +51,6 @@ def _parse() -> argparse.Namespace:
     if not arguments.list and not arguments.sut:
         parser.error("--sut is needed")
     return arguments
-
-
-def _command(text: str) -> "list[str]":
-    words = shlex.split(text)
-    path = shutil.which(words[0]) if words else None
-    if path is None:
-        sys.exit(commands.missing_tool_message(words[0] if words else "the daemon's command"))
-    return [os.path.abspath(path), *words[1:]]
 
 
 def _run(check: Check, prefix: str, command: "list[str]", logs: str) -> Run:

@@ -45,14 +45,17 @@ def tunnel_pair(
     over_ipv6: bool = False,
     endpoints: bool = True,
     environment: Optional[dict] = None,
+    environment_of_second: Optional[dict] = None,
 ) -> TunnelPair:
     """The pair with links up. Unless `endpoints` is false each end knows where the other one is.
 
-    `environment` is added to end 1's daemon.
+    `environment` is added to that of end 1's daemon, `environment_of_second` to that of end 2's.
     """
     first, second = testbed.namespace("a"), testbed.namespace("b")
     join(first, second, underlay_mtu)
-    pair = TunnelPair(testbed.interface(1, first, environment=environment), testbed.interface(2, second))
+    pair = TunnelPair(
+        testbed.interface(1, first, environment=environment),
+        testbed.interface(2, second, environment=environment_of_second))
     pair.configure()
     if endpoints:
         pair.set_endpoints(

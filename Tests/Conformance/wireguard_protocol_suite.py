@@ -3,8 +3,6 @@
 import argparse
 import os
 import secrets
-import shlex
-import shutil
 import sys
 
 import commands
@@ -42,7 +40,7 @@ def main() -> int:
         sys.exit(f"no such check: {', '.join(sorted(unknown))}")
     if os.geteuid() != 0:
         sys.exit("network namespaces and TUN devices need root")
-    command = _command(arguments.sut)
+    command = commands.program(arguments.sut)
     prefix = "sp" + secrets.token_hex(2)
     # The long ones wait for protocol timers: all of them start at once, the longest first, beside `jobs` short ones.
     long = sorted((check for check in selected if check.is_long), key=lambda check: -check.seconds)
@@ -67,14 +65,6 @@ def _parse() -> argparse.Namespace:
     if not arguments.list and not arguments.sut:
         parser.error("--sut is needed")
     return arguments
-
-
-def _command(text: str) -> "list[str]":
-    words = shlex.split(text)
-    path = shutil.which(words[0]) if words else None
-    if path is None:
-        sys.exit(commands.missing_tool_message(words[0] if words else "the daemon's command"))
-    return [os.path.abspath(path), *words[1:]]
 
 
 def _run(check: Check, prefix: str, command: "list[str]", logs: str) -> Run:

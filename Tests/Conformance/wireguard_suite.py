@@ -3,8 +3,6 @@
 import argparse
 import os
 import secrets
-import shlex
-import shutil
 import sys
 
 import commands
@@ -29,7 +27,7 @@ def main() -> int:
         checks = [check for check in checks if check.number in arguments.only]
     if os.geteuid() != 0:
         sys.exit("network namespaces and TUN devices need root")
-    under_test, peer = _command(arguments.sut), _command(arguments.peer) if arguments.peer else None
+    under_test, peer = commands.program(arguments.sut), commands.program(arguments.peer) if arguments.peer else None
     prefix = "cw" + secrets.token_hex(2)
     runs = _alone(checks, under_test, prefix, arguments.keep_logs)
     if peer is not None:
@@ -54,14 +52,6 @@ def _parse() -> argparse.Namespace:
     if not arguments.list and not arguments.sut:
         parser.error("--sut is needed")
     return arguments
-
-
-def _command(text: str) -> "list[str]":
-    words = shlex.split(text)
-    path = shutil.which(words[0]) if words else None
-    if path is None:
-        sys.exit(commands.missing_tool_message(words[0] if words else "the daemon's command"))
-    return [os.path.abspath(path), *words[1:]]
 
 
 def _alone(checks: "list[Check]", under_test: "list[str]", prefix: str, logs: str) -> "list[Run]":
