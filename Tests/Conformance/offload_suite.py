@@ -31,15 +31,16 @@ def main() -> int:
     if os.geteuid() != 0:
         sys.exit("network namespaces and TUN devices need root")
     command, prefix = commands.program(arguments.sut), "oc" + secrets.token_hex(2)
-    runs = [_run(check, f"{prefix}{index:03x}", command, arguments.keep_logs) for index, check in enumerate(checks)]
+    runs = [_run(check, f"{prefix}{index:03x}", command, arguments.keep_logs)
+            for index, check in enumerate(checks)]
     return Runner(prefix, arguments.jobs, arguments.keep_logs).execute(runs)
 
 
 def _parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="conformance-wireguard-offloads",
-        description="Judges that a userspace WireGuard daemon keeps every byte whatever it and the kernel cut and join: "
-        "with each combination of the switches in SLUICE_OFFLOADS (tun, udpSegment, udpGRO). Never judges speed. "
+        description="Judges that a userspace WireGuard daemon keeps every byte, whatever it and the kernel cut and "
+        "join: with each combination of the switches in SLUICE_OFFLOADS (tun, udpSegment, udpGRO). Never judges speed. "
         "COMMAND IFNAME must start the daemon in the foreground.")
     parser.add_argument("--sut", metavar="COMMAND", help="the program under test, for example 'sluice -f'")
     parser.add_argument("--megabytes", type=int, metavar="N", help="what each transfer moves, both ways together "

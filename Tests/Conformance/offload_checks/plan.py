@@ -45,7 +45,8 @@ def _transfers(size: int, full: bool) -> "Iterator[Check]":
             outer = replace(layout, over_ipv6=over_ipv6)
             word = name_of(combination)
             yield _check(
-                f"transfer.{word}.{outer.identifier}.{streams}", f"{_streams(streams)} through {outer.title} with {word}",
+                f"transfer.{word}.{outer.identifier}.{streams}",
+                f"{_streams(streams)} through {outer.title} with {word}",
                 transfers.transfer, combination, combination, outer, streams, size)
 
 
