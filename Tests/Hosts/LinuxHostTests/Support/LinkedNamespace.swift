@@ -11,6 +11,9 @@ func withLinkedNamespace<Result>(
     try run("ip", "link", "set", "slt-far", "netns", path(of: other))
     try configure("slt-near", localAddresses)
     try inNetworkNamespace(other) { try configure("slt-far", remoteAddresses) }
+    // Both ends are up only now.
+    try awaitLocalRoutes(localAddresses)
+    try inNetworkNamespace(other) { try awaitLocalRoutes(remoteAddresses) }
     return try body(other)
 }
 

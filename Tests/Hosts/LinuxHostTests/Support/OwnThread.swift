@@ -23,6 +23,25 @@ func onThreadOfItsOwn<Value>(_ body: @escaping () throws -> Value) throws -> Val
 
 /// Makes the kernel answer `EAFNOSUPPORT` to this thread when it asks for sockets of a family, as long as it lives.
 func refuseSockets(of family: AddressFamily) throws {
+    #if arch(x86_64)
+        let socketCall: UInt32 = 41
+    #else
+        let socketCall: UInt32 = 198
+    #endif
+    try refuse(call: socketCall, whoseArgument: 0, is: UInt32(family.socketFamily), with: EAFNOSUPPORT)
+}
+
+/// Makes the kernel answer an error to this thread when it calls `sendmmsg` with so many messages, as long as it lives.
+func refuseSending(messages count: UInt32, with error: Int32) throws {
+    #if arch(x86_64)
+        let sendCall: UInt32 = 307
+    #else
+        let sendCall: UInt32 = 269
+    #endif
+    try refuse(call: sendCall, whoseArgument: 2, is: count, with: error)
+}
+
+private func refuse(call: UInt32, whoseArgument argument: UInt32, is value: UInt32, with error: Int32) throws {
     // prctl has variable arguments, which Swift cannot call by name; on 64-bit Linux integers are passed alike either
     // way.
     typealias Prctl = @convention(c) (Int32, UInt, UInt, UInt, UInt) -> Int32
@@ -32,17 +51,12 @@ func refuseSockets(of family: AddressFamily) throws {
     func instruction(_ code: UInt16, _ whenTrue: UInt8, _ whenFalse: UInt8, _ operand: UInt32) -> UInt64 {
         UInt64(code) | UInt64(whenTrue) << 16 | UInt64(whenFalse) << 24 | UInt64(operand) << 32
     }
-    #if arch(x86_64)
-        let socketCall: UInt32 = 41
-    #else
-        let socketCall: UInt32 = 198
-    #endif
     let program = [
         instruction(0x20, 0, 0, 0),  // load the number of the call
-        instruction(0x15, 0, 3, socketCall),
-        instruction(0x20, 0, 0, 16),  // load the low half of its first argument
-        instruction(0x15, 0, 1, UInt32(family.socketFamily)),
-        instruction(0x06, 0, 0, 0x0005_0000 | UInt32(EAFNOSUPPORT)),  // return this error
+        instruction(0x15, 0, 3, call),
+        instruction(0x20, 0, 0, 16 + 8 * argument),  // load the low half of the argument
+        instruction(0x15, 0, 1, value),
+        instruction(0x06, 0, 0, 0x0005_0000 | UInt32(error)),  // return this error
         instruction(0x06, 0, 0, 0x7FFF_0000),  // allow
     ]
     try unsafe program.withUnsafeBufferPointer { instructions in

@@ -15,16 +15,18 @@ extension ReceiveBatch {
     }
 
     /// Receives from the socket of a family.
-    mutating func receive(from pair: borrowing UDPSocketPair, _ family: AddressFamily) throws -> Int {
+    mutating func receive(
+        from pair: borrowing UDPSocketPair, _ family: AddressFamily, limit: Int = .max
+    ) throws -> Int {
         switch family {
         case .v4:
             switch pair.v4 {
-            case .some(let socket): return try receive(from: socket)
+            case .some(let socket): return try receive(from: socket, limit: limit)
             case .none: return 0
             }
         case .v6:
             switch pair.v6 {
-            case .some(let socket): return try receive(from: socket)
+            case .some(let socket): return try receive(from: socket, limit: limit)
             case .none: return 0
             }
         }

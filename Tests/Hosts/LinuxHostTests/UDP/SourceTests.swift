@@ -13,6 +13,7 @@ import WireGuard
         try inNewNetworkNamespace {
             try run("ip", "addr", "add", "fd00:5::1/64", "dev", "lo", "nodad")
             try run("ip", "addr", "add", "fd00:5::77/64", "dev", "lo", "nodad")
+            try awaitLocalRoutes("fd00:5::1", "fd00:5::77")
             var channel = InProcessPrivilegedChannel(PrivilegedService())
             let family = AddressFamily(of: address(caller))
             let client = try channel.openUDPSockets(port: 40_001, mark: 0)
