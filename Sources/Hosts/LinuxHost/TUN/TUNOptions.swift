@@ -16,7 +16,9 @@ struct TUNOptions: Equatable, Codable, Sendable {
     static let superPackets = TUNOptions(wantsOffloads: true)
 
     /// The most bytes and segments that one super-packet may have, set as the link's gso_max_size and gso_max_segs: sealed,
-    /// it must still fit one datagram call. 44 segments of 1,420 bytes have 64,064 then.
+    /// it still fits one message of `UDP_SEGMENT` almost always. TCP at an MTU of 1,420 bytes has 43 segments then, which are
+    /// 62,436 bytes when they are sealed. The kernel itself cuts what a program sends beyond the limits, packet by packet, which
+    /// is slow; so the number of segments is no lower than what one message can have.
     static let superPacketSizeLimit = 60_000
-    static let superPacketSegmentLimit = 44
+    static let superPacketSegmentLimit = 64
 }
