@@ -20,6 +20,7 @@ struct PacketPath: ~Copyable {
     /// Datagrams, or trains of them, received in one turn. Each slot of the batch takes the memory of the longest train it held.
     private static let datagramsPerTurn = 32
     private static let trainsPerTurn = 8
+    private static let roundsPerTurn = 8
     /// How long the device's own messages may keep packets waiting in one turn: a few handshakes, or many messages that cost
     /// little. What is left waits in the device, where a flood of handshakes shows as load.
     private static let actionTime = Interval(nanoseconds: 500_000)
@@ -184,22 +185,37 @@ struct PacketPath: ~Copyable {
 
     /// Moves datagrams from one of the sockets to the TUN, up to one turn's worth.
     mutating func readSocket(_ family: AddressFamily) throws(TUNError) {
+        var bytes = 0
+        // Where trains may come, few slots are filled at once, and small datagrams need several rounds to make a turn.
+        for _ in 0..<Self.roundsPerTurn where bytes < Self.bytesPerTurn {
+            let received = try readOnce(family)
+            bytes += received.bytes
+            if !received.hasMore { return }
+        }
+    }
+
+    /// Moves what one call receives. Says how many bytes that was, and whether more may wait.
+    private mutating func readOnce(_ family: AddressFamily) throws(TUNError) -> (bytes: Int, hasMore: Bool) {
         let count: Int
+        let limit: Int
         switch sockets {
-        case .none: return
+        case .none: return (0, false)
         case .some(let sockets):
-            let limit = sockets.receivesTrains ? Self.trainsPerTurn : Self.datagramsPerTurn
+            limit = sockets.receivesTrains ? Self.trainsPerTurn : Self.datagramsPerTurn
             count = sockets.receive(family, into: &received, limit: limit)
         }
         let now = HostClock.now()
+        var bytes = 0
         for index in 0..<count {
             guard let datagram = received.datagram(at: index) else { continue }
+            bytes += datagram.length
             var train = datagram.train
             while train.count > 0 {
                 let part = train.removeFirst(DeliveredPackets.capacity)
                 try deliver(part, of: index, datagram, at: now)
             }
         }
+        return (bytes, count == limit)
     }
 
     /// Moves the packets of one received train.

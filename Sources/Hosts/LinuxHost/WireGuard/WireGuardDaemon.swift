@@ -27,8 +27,9 @@ public struct WireGuardDaemon: ~Copyable {
 
     /// How many control clients may be connected at once. More wait until one leaves.
     private static let maximumClients = 64
-    /// How long changes of routes are gathered before paths are looked at again.
-    private static let reviewDelay = Interval.milliseconds(20)
+    /// How long after a change of routes paths are looked at again: once the changes that come together are there, and some
+    /// more times, since what a peer had under way to our old address brings that back until the peer hears from the new.
+    private static let reviewDelays: [Interval] = [.milliseconds(20), .milliseconds(200), .seconds(1), .seconds(3)]
 
     private let name: InterfaceName
     private let log: Log
@@ -46,6 +47,8 @@ public struct WireGuardDaemon: ~Copyable {
     private var isAccepting = true
     /// When to look again whether the cached sources are still right.
     private var reviewDeadline: Instant?
+    /// How many times it was looked since the last change.
+    private var reviewCount = 0
     private var isRunning = true
 
     /// Opens everything that the interface needs. When this returns, `wg` can talk to it.
@@ -249,13 +252,18 @@ public struct WireGuardDaemon: ~Copyable {
         } catch {
             isRelevant = true
         }
-        if isRelevant, reviewDeadline == nil { reviewDeadline = HostClock.now() + Self.reviewDelay }
+        if isRelevant, reviewDeadline == nil || reviewCount > 0 {
+            reviewCount = 0
+            reviewDeadline = HostClock.now() + Self.reviewDelays[0]
+        }
     }
 
     /// Forgets our end of the way to those peers for which the kernel would choose another interface now.
     private mutating func review() {
         guard let deadline = reviewDeadline, deadline <= HostClock.now() else { return }
-        reviewDeadline = nil
+        reviewCount += 1
+        reviewDeadline =
+            reviewCount < Self.reviewDelays.count ? HostClock.now() + Self.reviewDelays[reviewCount] : nil
         shared.lock()
         defer { shared.unlock() }
         let mark = shared.device.firewallMark
