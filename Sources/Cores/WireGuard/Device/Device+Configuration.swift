@@ -60,7 +60,10 @@ extension Device {
     /// routes, addresses, the port or the mark changed.
     public mutating func reviewSources(keepingWhere isStillRight: (Path) -> Bool) {
         forEachPeer { _, peer in
-            if let path = peer.path, path.source != nil, !isStillRight(path) { peer.path?.source = nil }
+            if let path = peer.path, path.source != nil, !isStillRight(path) {
+                peer.distrustedSource = path.source?.address
+                peer.path?.source = nil
+            }
         }
     }
 

@@ -180,6 +180,15 @@ extension Device {
     /// Notes where an authenticated message came from: answers go there.
     mutating func roam(_ peer: Peer, to path: Path) {
         guard peer.path != path else { return }
+        // The same two addresses over another interface: routes changed while packets were under way. What was noted first
+        // stays, so that looking at the routes shows that it is no longer right.
+        if let old = peer.path, old.remote == path.remote, let address = old.source?.address,
+            address == path.source?.address
+        {
+            return
+        }
+        var path = path
+        if let address = path.source?.address, address == peer.distrustedSource { path.source = nil }
         if peer.path?.remote != path.remote { report(.endpointChanged(peer.index)) }
         peer.path = path
     }

@@ -99,6 +99,7 @@ extension Device {
     /// Does what follows from authenticated messages being sent.
     mutating func messageSent(to peer: Peer, under session: Keypair, length: Int, isData: Bool, at now: Instant) {
         peer.sentBytes &+= UInt64(length)
+        peer.distrustedSource = nil
         peer.timers.authenticatedMessageSent(at: now)
         if isData { peer.timers.dataSent(at: now, jitter: jitter()) }
         noteDeadline(of: peer)

@@ -1,3 +1,4 @@
+import IPPacket
 import Provider
 
 /// Everything a device knows about one peer.
@@ -17,6 +18,9 @@ final class Peer {
     var hasUsableKeys = false
     /// Where the peer was heard from last, or was configured to be.
     var path: Path?
+    /// Our address that was forgotten because routes changed, until something was sent without it: what the peer had under way
+    /// to it must not bring it back.
+    var distrustedSource: IPAddress?
 
     // Protocol state.
 

@@ -279,6 +279,9 @@ struct DataPathTests {
         rig.device.reviewSources { _ in false }
         #expect(rig.state.path?.source == nil)
         try rig.receive(session.seal([]))
+        #expect(rig.state.path?.source == nil, "what was under way brings a forgotten source back")
+        try rig.send(rig.packet(1))
+        try rig.receive(session.seal([]))
         #expect(rig.state.path?.source != nil)
         try rig.send(rig.packet(1))
         try rig.advance(15.4)
