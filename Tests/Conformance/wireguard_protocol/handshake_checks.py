@@ -277,9 +277,10 @@ def replayed_initiation(rig):
 def initiation_rate(rig):
     peer = rig.peer()
     handshakes = [peer.handshake() for _ in range(12)]
+    # From before the first: on a busy machine answers come while the others are still being sent.
+    began = time.time()
     for handshake in handshakes:
         peer.send(handshake.message)
-    began = time.time()
     answers = [d for d in peer.collect(0.4) if len(d.payload) == 92]
     require(answers, "the first initiation must be answered")
     allowed = 2 + (answers[-1].at - began + 0.002) / 0.020
