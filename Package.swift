@@ -27,8 +27,9 @@ var targets: [Target] = [
     module("ByteAccess", layer: "Formats"),
     module("IPPacket", layer: "Formats", dependencies: ["ByteAccess"]),
 
-    module("Provider", layer: "Cores"),
+    module("Provider", layer: "Cores", dependencies: ["IPPacket"]),
     module("WireGuard", layer: "Cores", dependencies: ["ByteAccess", "IPPacket", "Provider"]),
+    module("PacketTunnel", layer: "Cores", dependencies: ["ByteAccess", "IPPacket", "Provider", "WireGuard"]),
 
     module("SimulatedHost", layer: "Hosts", dependencies: ["ByteAccess", "IPPacket", "Provider", "WireGuard"]),
 
