@@ -39,6 +39,7 @@ var targets: [Target] = [
 var products: [Product] = [
     .library(name: "IPPacket", targets: ["IPPacket"]),
     .library(name: "WireGuard", targets: ["WireGuard"]),
+    .library(name: "PacketTunnel", targets: ["PacketTunnel"]),
 ]
 
 #if os(Linux)
@@ -54,7 +55,10 @@ var products: [Product] = [
         module("OpenSSLCrypto", layer: "Adapters", dependencies: ["ByteAccess", "WireGuard", "COpenSSL"]),
         module(
             "LinuxHost", layer: "Hosts",
-            dependencies: ["ByteAccess", "IPPacket", "Provider", "WireGuard", "OpenSSLCrypto", "CLinux", "CNetlink"]),
+            dependencies: [
+                "ByteAccess", "IPPacket", "Provider", "WireGuard", "PacketTunnel", "OpenSSLCrypto", "CLinux",
+                "CNetlink",
+            ]),
         .executableTarget(
             name: "sluice", dependencies: ["LinuxHost"], path: "Sources/Tools/sluice", swiftSettings: settings),
 
@@ -64,10 +68,13 @@ var products: [Product] = [
                 "ByteAccess", "IPPacket", "Provider", "WireGuard", "OpenSSLCrypto", "SimulatedHost", "COpenSSL",
             ]),
         tests(
+            "PacketTunnel", layer: "Cores",
+            dependencies: ["ByteAccess", "IPPacket", "Provider", "WireGuard", "PacketTunnel"]),
+        tests(
             "OpenSSLCrypto", layer: "Adapters", dependencies: ["ByteAccess", "WireGuard", "OpenSSLCrypto", "COpenSSL"]),
         tests(
             "LinuxHost", layer: "Hosts",
-            dependencies: ["ByteAccess", "IPPacket", "Provider", "WireGuard", "LinuxHost", "CLinux"]),
+            dependencies: ["ByteAccess", "IPPacket", "Provider", "WireGuard", "PacketTunnel", "LinuxHost", "CLinux"]),
         tests(
             "SimulatedHost", layer: "Hosts",
             dependencies: ["ByteAccess", "IPPacket", "Provider", "WireGuard", "OpenSSLCrypto", "SimulatedHost"]),

@@ -1,0 +1,85 @@
+public import IPPacket
+public import Provider
+
+/// `dns`: the DNS proxy.
+public struct DNSConfiguration: Equatable, Sendable {
+    /// `rebinding`: what becomes of answers that would send a name of the outside to an address of the inside.
+    public enum Rebinding: String, CaseIterable, Sendable {
+        case block, allow
+    }
+
+    /// `dns64`: whether IPv6 addresses are made for hosts that have none (RFC 6147).
+    public enum DNS64: Equatable, Sendable {
+        case off
+        /// With the prefix that the network says (RFC 7050).
+        case automatic
+        /// With this prefix, of a length of RFC 6052 §2.2.
+        case prefix(IPPrefix)
+    }
+
+    /// Which upstreams are asked about a domain and what is below it.
+    public struct Route: Equatable, Sendable {
+        /// Domains in lower case, without a dot at the end.
+        public var domains: [String]
+        /// The names of upstreams, in the order to try them.
+        public var upstreams: [String]
+    }
+
+    /// Where questions are taken, by UDP and TCP.
+    public var listen: [AddressAndPort] = []
+    /// Who is asked, in the order to try them; one at least. Their names differ.
+    public var upstreams: [DNSUpstreamConfiguration] = []
+    /// Plain resolvers that are asked for the addresses of upstreams that are known by name only.
+    public var bootstrap: [AddressAndPort] = []
+    /// Which domains go to which upstreams. No domain is in two.
+    public var routes: [Route] = []
+    /// How long a question may take.
+    public var timeout = Interval.seconds(5)
+    /// How long a client's connection is kept that asks nothing.
+    public var clientIdle = Interval.seconds(20)
+    /// True when the case of letters in questions is drawn at random, and the answer's is compared.
+    public var mixesCase = false
+    /// The names of upstreams whose word that data is authentic is passed on.
+    public var trustedForAD: [String] = []
+    /// Whether IPv6 addresses are made.
+    public var dns64 = DNS64.off
+    /// What becomes of answers with addresses of the inside.
+    public var rebinding = Rebinding.block
+    /// True when the machine's resolver is pointed here, and back in the end.
+    public var setsSystemResolver = false
+    /// How many bytes of answers are kept; 0 for none.
+    public var cacheMaxBytes = 2_097_152
+}
+
+/// A server that is asked.
+public struct DNSUpstreamConfiguration: Equatable, Sendable {
+    /// How the server is asked.
+    public enum Transport: Equatable, Sendable {
+        /// By UDP, and by TCP where an answer is too long.
+        case udp
+        /// By TCP.
+        case tcp
+        /// By TLS (RFC 7858).
+        case tls
+        /// By HTTPS (RFC 8484), at a path that begins with a slash.
+        case https(path: String, method: Method)
+    }
+
+    /// How a question is put by HTTPS.
+    public enum Method: String, CaseIterable, Sendable {
+        case post, get
+    }
+
+    /// What the rest of the configuration calls the server.
+    public var name: String
+    /// How the server is asked.
+    public var transport: Transport
+    /// The host of its URL.
+    public var host: HostReference
+    /// The port of its URL, or the transport's own.
+    public var port: UInt16
+    /// Where the host is, without asking anybody. Empty where it is an address itself.
+    public var addresses: [IPAddress] = []
+    /// Who the server has to prove to be.
+    public var trust = TLSTrust()
+}
