@@ -31,13 +31,16 @@ var targets: [Target] = [
     module("WireGuard", layer: "Cores", dependencies: ["ByteAccess", "IPPacket", "Provider"]),
     module("PacketTunnel", layer: "Cores", dependencies: ["ByteAccess", "IPPacket", "Provider", "WireGuard"]),
 
-    module("SimulatedHost", layer: "Hosts", dependencies: ["ByteAccess", "IPPacket", "Provider", "WireGuard"]),
+    module(
+        "SimulatedHost", layer: "Hosts",
+        dependencies: ["ByteAccess", "IPPacket", "Provider", "WireGuard", "PacketTunnel"]),
 
     tests("IPPacket", layer: "Formats", dependencies: ["ByteAccess", "IPPacket"]),
 ]
 
 var products: [Product] = [
     .library(name: "IPPacket", targets: ["IPPacket"]),
+    .library(name: "Provider", targets: ["Provider"]),
     .library(name: "WireGuard", targets: ["WireGuard"]),
     .library(name: "PacketTunnel", targets: ["PacketTunnel"]),
 ]

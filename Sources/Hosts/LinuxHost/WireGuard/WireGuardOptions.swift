@@ -1,4 +1,5 @@
 internal import Glibc
+public import Provider
 
 /// What `sluice [-f] IFNAME` is started with, on its command line and, as wireguard-go, in its environment.
 public struct WireGuardOptions: Sendable {

@@ -1,6 +1,7 @@
 import CLinux
 import Glibc
 import IPPacket
+import Provider
 import Testing
 
 @testable import LinuxHost
@@ -33,6 +34,7 @@ import Testing
         #expect(LogLevel(named: "error") == .error)
         #expect(LogLevel(named: "verbose") == .verbose)
         #expect(LogLevel(named: "debug") == .verbose)
+        #expect(LogLevel(named: "info") == .info)
         #expect(LogLevel(named: "loud") == nil)
     }
 }
