@@ -6,6 +6,7 @@
 #include <netlink/route/link.h>
 #include <netlink/route/route.h>
 #include <netlink/route/rule.h>
+#include <linux/fib_rules.h>
 #include <linux/rtnetlink.h>
 #include <linux/net_namespace.h>
 #include <linux/netlink.h>

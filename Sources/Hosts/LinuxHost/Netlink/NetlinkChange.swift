@@ -29,3 +29,34 @@ enum NetlinkChange: Equatable, Sendable {
     /// The kernel could not keep up with telling: anything may have changed.
     case everythingMayHaveChanged
 }
+
+/// What a change is about, for those to whom it does not matter which interface or address it is.
+struct NetlinkSubject: Hashable, Sendable {
+    /// The kinds of things that change.
+    enum Kind: Hashable, Sendable, CaseIterable {
+        /// Interfaces.
+        case link
+        /// Addresses of interfaces.
+        case address
+        /// Routes and routing rules.
+        case route
+    }
+
+    /// The kind of the thing.
+    var kind: Kind
+    /// Its family; nil for links, which have none.
+    var family: AddressFamily?
+}
+
+extension NetlinkChange {
+    /// What the change is about; nil when it may be about everything.
+    var subject: NetlinkSubject? {
+        switch self {
+        case .linkChanged, .linkRemoved: NetlinkSubject(kind: .link, family: nil)
+        case .addressAdded(let address, _), .addressRemoved(let address, _):
+            NetlinkSubject(kind: .address, family: AddressFamily(of: address))
+        case .routesChanged(let family): NetlinkSubject(kind: .route, family: family)
+        case .everythingMayHaveChanged: nil
+        }
+    }
+}

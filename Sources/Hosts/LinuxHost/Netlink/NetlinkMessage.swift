@@ -98,13 +98,18 @@ enum NetlinkMessage {
         var route = Route(interfaceIndex: interface)
         route.preferredSource = unsafe address(
             nlmsg_find_attr(message, size, Int32(RTA_PREFSRC.rawValue)), family: Int32(header.rtm_family))
-        if let metrics = unsafe nlmsg_find_attr(message, size, Int32(RTA_METRICS.rawValue)) {
-            // The metrics are attributes within an attribute; libnl keeps within its length.
-            let found = unsafe nla_find(
-                nla_data(metrics).assumingMemoryBound(to: nlattr.self), nla_len(metrics), Int32(RTAX_MTU))
-            route.maximumTransmissionUnit = unsafe integer(found).map(Int.init)
-        }
+        unsafe route.maximumTransmissionUnit = routeMTU(message)
         return route
+    }
+
+    /// The MTU in bytes that a route has of its own; nil when it has none.
+    static func routeMTU(_ message: UnsafeMutablePointer<nlmsghdr>) -> Int? {
+        let size = Int32(MemoryLayout<rtmsg>.size)
+        guard let metrics = unsafe nlmsg_find_attr(message, size, Int32(RTA_METRICS.rawValue)) else { return nil }
+        // The metrics are attributes within an attribute; libnl keeps within its length.
+        let found = unsafe nla_find(
+            nla_data(metrics).assumingMemoryBound(to: nlattr.self), nla_len(metrics), Int32(RTAX_MTU))
+        return unsafe integer(found).map(Int.init)
     }
 
     /// A question for an interface, by index or by name; nil without memory. Whoever gets it sends it.
@@ -137,7 +142,8 @@ enum NetlinkMessage {
         return unsafe finish(message, result)
     }
 
-    private static func finish(_ message: OpaquePointer, _ result: Int32) -> OpaquePointer? {
+    /// A message whose parts were added with this result; given back, and nil, when there was no memory.
+    static func finish(_ message: OpaquePointer, _ result: Int32) -> OpaquePointer? {
         if result == 0 { return unsafe message }
         unsafe nlmsg_free(message)
         return nil
@@ -146,7 +152,7 @@ enum NetlinkMessage {
 
 extension NetlinkMessage {
     /// A copy of the fixed header after nlmsghdr; nil when the message is too short for it.
-    private static func header<Header: BitwiseCopyable>(
+    static func header<Header: BitwiseCopyable>(
         of message: UnsafeMutablePointer<nlmsghdr>, as type: Header.Type
     ) -> Header? {
         guard unsafe nlmsg_valid_hdr(message, Int32(MemoryLayout<Header>.size)) != 0 else { return nil }
@@ -182,18 +188,21 @@ extension NetlinkMessage {
         return unsafe nla_len(flag) == 1 && nla_data(flag).load(as: UInt8.self) != 0
     }
 
-    private static func integer(_ attribute: UnsafeMutablePointer<nlattr>?) -> UInt32? {
+    /// The value of an attribute with a 32-bit number in host byte order; nil for anything else.
+    static func integer(_ attribute: UnsafeMutablePointer<nlattr>?) -> UInt32? {
         guard let attribute = unsafe attribute, unsafe nla_len(attribute) == 4 else { return nil }
         return unsafe nla_data(attribute).loadUnaligned(as: UInt32.self)
     }
 
-    private static func string(_ attribute: UnsafeMutablePointer<nlattr>?) -> String {
+    /// The text of an attribute up to its terminator; empty for nil.
+    static func string(_ attribute: UnsafeMutablePointer<nlattr>?) -> String {
         guard let attribute = unsafe attribute else { return "" }
         let bytes = unsafe UnsafeRawBufferPointer(start: nla_data(attribute), count: Int(nla_len(attribute)))
         return unsafe String(decoding: bytes.prefix(while: { $0 != 0 }), as: UTF8.self)
     }
 
-    private static func address(_ attribute: UnsafeMutablePointer<nlattr>?, family: Int32) -> IPAddress? {
+    /// The address in an attribute; nil when its length is not the family's.
+    static func address(_ attribute: UnsafeMutablePointer<nlattr>?, family: Int32) -> IPAddress? {
         guard let attribute = unsafe attribute, let data = unsafe nla_data(attribute) else { return nil }
         // The length is checked before each load; every bit pattern is a valid integer.
         switch (family, unsafe nla_len(attribute)) {
@@ -208,7 +217,8 @@ extension NetlinkMessage {
         }
     }
 
-    private static func put(_ address: IPAddress, as type: rtattr_type_t, into message: OpaquePointer) -> Int32 {
+    /// Adds an attribute with an address; negative without memory.
+    static func put(_ address: IPAddress, as type: rtattr_type_t, into message: OpaquePointer) -> Int32 {
         let type = Int32(type.rawValue)
         // libnl copies what it is given; the pointers live for each call.
         switch address {

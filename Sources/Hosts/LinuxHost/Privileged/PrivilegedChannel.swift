@@ -1,3 +1,5 @@
+internal import Provider
+
 /// A reply and the descriptors that travel beside it.
 struct PrivilegedExchange: ~Copyable {
     /// The reply.
@@ -128,6 +130,26 @@ extension PrivilegedChannel where Self: ~Copyable {
     /// Opens netlink for the changes of links in all namespaces that are known here.
     mutating func openLinkNotices() throws(PrivilegedFailure) -> NetlinkConnection {
         try netlink(from: exchange(.openLinkNotices))
+    }
+
+    /// Brings settings of a device into force, in the place of those that are: all of them, or none.
+    mutating func applySettings(
+        _ settings: PacketTunnelNetworkSettings, routing: RoutingOptions, to device: DeviceIdentifier
+    ) throws(PrivilegedFailure) -> AppliedSettings {
+        let exchange = try exchange(.applySettings(device, NetworkSettingsMessage(settings), routing: routing))
+        switch exchange.reply {
+        case .settings(let applied): return applied
+        case let reply: throw reply.failure
+        }
+    }
+
+    /// Takes back the settings of a device, and returns what is worth a line in the log.
+    mutating func clearSettings(of device: DeviceIdentifier) throws(PrivilegedFailure) -> [SettingsNote] {
+        let exchange = try exchange(.clearSettings(device))
+        switch exchange.reply {
+        case .settingsCleared(let notes): return notes
+        case let reply: throw reply.failure
+        }
     }
 
     private func netlink(from exchange: consuming PrivilegedExchange) throws(PrivilegedFailure) -> NetlinkConnection {

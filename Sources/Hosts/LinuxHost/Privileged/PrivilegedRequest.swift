@@ -60,6 +60,11 @@ enum PrivilegedRequest: Equatable, Codable, Sendable {
     /// those that a device's netlink was opened in. Unlike a socket in such a namespace it does not keep it in being.
     /// Reply: `netlink`, with a descriptor subscribed to changes and one for questions in the service's own namespace.
     case openLinkNotices
+    /// Bring settings of a device into force, in the place of those that are: all of them, or none. The device must be in the
+    /// service's network namespace. Reply: `settings`.
+    case applySettings(DeviceIdentifier, NetworkSettingsMessage, routing: RoutingOptions)
+    /// Take back the settings of a device; closing it does so too. Reply: `settingsCleared`.
+    case clearSettings(DeviceIdentifier)
 }
 
 /// What the privileged side answers.
@@ -76,6 +81,10 @@ enum PrivilegedReply: Equatable, Codable, Sendable {
     case controlSocket(ControlSocketIdentifier, folder: String, file: String)
     /// Netlink, with two descriptors. True when it is in the namespace that the service itself is in.
     case netlink(isHome: Bool)
+    /// Settings are in force.
+    case settings(AppliedSettings)
+    /// Settings are not in force any more; what is worth a line in the log.
+    case settingsCleared([SettingsNote])
     /// It could not be done.
     case failed(PrivilegedFailure)
 }
@@ -90,6 +99,8 @@ enum PrivilegedFailure: Error, Hashable, Codable, Sendable {
     case unknownIdentifier
     /// The inherited descriptor is not what it was said to be.
     case unsuitableDescriptor
+    /// Settings could not be brought into force; those that were before still are.
+    case settings(NetworkSettingsError)
     /// The other side answered something that does not fit the request.
     case unexpectedReply
 }
@@ -99,6 +110,7 @@ extension PrivilegedFailure {
     var errorNumber: Int32 {
         switch self {
         case .systemCall(let error): error.errno
+        case .settings(let error): error.errorNumber
         case .controlSocketInUse: EADDRINUSE
         case .unknownIdentifier, .unsuitableDescriptor: EBADF
         case .unexpectedReply: EIO
@@ -111,6 +123,7 @@ extension PrivilegedFailure: CustomStringConvertible {
     var description: String {
         switch self {
         case .systemCall(let error): error.description
+        case .settings(let error): error.description
         case .controlSocketInUse: "another process is serving the control socket of this interface"
         case .unknownIdentifier: "no such device or socket"
         case .unsuitableDescriptor: "an inherited descriptor is not of the expected kind"

@@ -5,14 +5,19 @@ internal import Glibc
 struct PrivilegedService: ~Copyable {
     /// The folder of control sockets.
     let controlSocketFolder: String
+    /// Where settings find and leave things.
+    let settingsPaths: SettingsPaths
     private var nextIdentifier: UInt32 = 1
     var devices: [DeviceIdentifier: OwnedDescriptor] = [:]
     var sockets: [SocketIdentifier: OwnedDescriptor] = [:]
     var controlSockets: [ControlSocketIdentifier: ControlSocketFile] = [:]
+    /// The settings in force; they are taken back when they go.
+    var settings: [DeviceIdentifier: InterfaceSettings] = [:]
 
     /// A service that has opened nothing yet.
-    init(controlSocketFolder: String = "/var/run/wireguard") {
+    init(controlSocketFolder: String = "/var/run/wireguard", settingsPaths: SettingsPaths = SettingsPaths()) {
         self.controlSocketFolder = controlSocketFolder
+        self.settingsPaths = settingsPaths
     }
 
     /// Carries out a request.
@@ -24,7 +29,10 @@ struct PrivilegedService: ~Copyable {
             case .adoptTUN(let descriptor, let wantsOffloads):
                 return try adoptTUN(descriptor, wantsOffloads: wantsOffloads)
             case .closeTUN(let identifier):
-                guard devices.removeValue(forKey: identifier) != nil else { throw .unknownIdentifier }
+                guard devices[identifier] != nil else { throw .unknownIdentifier }
+                // Settings go while the device is there still.
+                settings[identifier] = nil
+                devices[identifier] = nil
                 return PrivilegedExchange(.done)
             case .openUDPSockets(let port, let mark, let wantsTrains, let count):
                 return try openUDPSockets(port: port, mark: mark, wantsTrains: wantsTrains, count: count)
@@ -39,6 +47,9 @@ struct PrivilegedService: ~Copyable {
             case .removeControlSocket(let identifier): return try removeControlSocket(identifier)
             case .openNetlink(let device): return try openNetlink(namespaceOf: device)
             case .openLinkNotices: return try openLinkNotices()
+            case .applySettings(let identifier, let message, let routing):
+                return try applySettings(message.settings, routing, to: identifier)
+            case .clearSettings(let identifier): return try clearSettings(of: identifier)
             }
         } catch {
             return PrivilegedExchange(.failed(error))

@@ -1,0 +1,191 @@
+internal import CLinux
+internal import FoundationEssentials
+internal import Glibc
+
+/// The file that the C library reads resolvers from, shared by the tunnels that write it: what was there first is kept until the
+/// last of them is done, and each tunnel's lines come back when those after it go.
+///
+/// A file is written in place, so that it stays the same file, with its owner and mode; in a container it cannot be replaced
+/// anyway. A symbolic link is moved aside and moved back, so that what it points to is never touched.
+struct ResolverFile {
+    /// Where things are.
+    let paths: SettingsPaths
+
+    /// What has to be known to put things back. It is in a file, for it outlives each tunnel.
+    private struct Record: Codable {
+        /// What was there before the first tunnel.
+        var original: Original
+        /// The lines of each tunnel, the one that came last at the end.
+        var tunnels: [Lines]
+        /// What we wrote last, and what before that: one of them is there if nobody else wrote.
+        var written: [[UInt8]]
+
+        struct Lines: Codable {
+            var key: String
+            var text: String
+        }
+    }
+
+    private enum Original: Codable {
+        case missing
+        /// A file with these bytes, and the seconds and nanoseconds of its last change.
+        case file(bytes: [UInt8], seconds: Int, nanoseconds: Int)
+        /// A symbolic link, which is aside now.
+        case link
+    }
+
+    private var recordPath: String { "\(paths.stateFolder)/resolver-file" }
+    private var asidePath: String { "\(paths.resolverFile).before-sluice" }
+
+    /// Puts the lines of a tunnel into the file, in the place of those that it had.
+    func set(_ lines: String, for key: String) throws(SystemCallError) {
+        var record: Record
+        if let known = readRecord(), condition(known) != .foreign {
+            record = known
+        } else {
+            forget()
+            record = Record(original: try look(), tunnels: [], written: [])
+        }
+        record.tunnels.removeAll { $0.key == key }
+        record.tunnels.append(Record.Lines(key: key, text: lines))
+        try write(record)
+    }
+
+    /// Takes the lines of a tunnel out; with the last one, puts back what was there before. False when somebody else changed the
+    /// file since: it stays as it is.
+    func clear(_ key: String) throws(SystemCallError) -> Bool {
+        guard var record = readRecord() else { return true }
+        switch condition(record) {
+        case .foreign:
+            // Whoever wrote it is its owner now.
+            forget()
+            return false
+        case .untouched: unsafe unlink(recordPath)
+        case .ours:
+            record.tunnels.removeAll { $0.key == key }
+            if record.tunnels.isEmpty { try restore(record) } else { try write(record) }
+        }
+        return true
+    }
+
+    private func restore(_ record: Record) throws(SystemCallError) {
+        switch record.original {
+        case .missing:
+            if unsafe unlink(paths.resolverFile) != 0, errno != ENOENT { throw SystemCallError("unlink", errno: errno) }
+        case .link: _ = try systemCall("rename") { unsafe rename(asidePath, paths.resolverFile) }
+        case .file(let bytes, let seconds, let nanoseconds):
+            try overwrite(bytes)
+            // UTIME_OMIT: the time of the last access stays.
+            let omitted = 0x3FFF_FFFE
+            var times = [
+                timespec(tv_sec: 0, tv_nsec: omitted), timespec(tv_sec: seconds, tv_nsec: nanoseconds),
+            ]
+            // The pointers live for the call, and there are two times. Without them the file is as good.
+            _ = unsafe utimensat(AT_FDCWD, paths.resolverFile, &times, 0)
+        }
+        unsafe unlink(recordPath)
+    }
+
+    private func forget() {
+        guard let record = readRecord() else { return }
+        if case .link = record.original { unsafe unlink(asidePath) }
+        unsafe unlink(recordPath)
+    }
+
+    /// Records what is going to be written, then writes it: whoever finds the record can put things back.
+    private func write(_ record: Record) throws(SystemCallError) {
+        var record = record
+        let text =
+            "# Written by sluice. What was here before comes back when it stops.\n" + (record.tunnels.last?.text ?? "")
+        record.written = record.written.suffix(1) + [Array(text.utf8)]
+        try writeRecord(record)
+        // A link goes aside first: nobody may write through it.
+        if case .link = record.original, isLink(paths.resolverFile) {
+            _ = try systemCall("rename") { unsafe rename(paths.resolverFile, asidePath) }
+        }
+        try overwrite(Array(text.utf8))
+    }
+
+    private func look() throws(SystemCallError) -> Original {
+        var status = stat()
+        do throws(SystemCallError) {
+            // The pointer lives for the call.
+            _ = try systemCall("lstat") { unsafe lstat(paths.resolverFile, &status) }
+        } catch {
+            if error.errno == ENOENT { return .missing }
+            throw error
+        }
+        if status.st_mode & S_IFMT == S_IFLNK { return .link }
+        return .file(
+            bytes: try WholeFile.read(paths.resolverFile), seconds: status.st_mtim.tv_sec,
+            nanoseconds: status.st_mtim.tv_nsec)
+    }
+
+    /// Whose work the file is.
+    private enum Condition {
+        /// What was there before us.
+        case untouched
+        /// Ours, whole or up to where we were interrupted.
+        case ours
+        /// That of somebody who came after us.
+        case foreign
+    }
+
+    private func condition(_ record: Record) -> Condition {
+        var status = stat()
+        guard unsafe lstat(paths.resolverFile, &status) == 0 else {
+            switch record.original {
+            case .missing: return .ours
+            case .link: return isLink(asidePath) ? .ours : .foreign
+            case .file: return .foreign
+            }
+        }
+        if status.st_mode & S_IFMT == S_IFLNK {
+            if case .link = record.original, !isLink(asidePath) { return .untouched }
+            return .foreign
+        }
+        guard let bytes = try? WholeFile.read(paths.resolverFile) else { return .foreign }
+        if case .file(let original, _, _) = record.original {
+            if bytes == original { return .ours }
+            // Written, not cut yet.
+            if record.written.contains(where: { bytes == $0 + original.dropFirst($0.count) }) { return .ours }
+            return record.written.contains(bytes) ? .ours : .foreign
+        }
+        return bytes.isEmpty || record.written.contains(bytes) ? .ours : .foreign
+    }
+
+    private func isLink(_ path: String) -> Bool {
+        var status = stat()
+        // The pointer lives for the call.
+        return unsafe lstat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFLNK
+    }
+
+    private func overwrite(_ bytes: [UInt8]) throws(SystemCallError) {
+        let descriptor = FileDescriptor(
+            adopting: try systemCall("open") {
+                unsafe open(paths.resolverFile, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o644)
+            })
+        try WholeFile.write(bytes, to: descriptor)
+        let number = descriptor.rawValue
+        _ = try systemCall("ftruncate") { ftruncate(number, bytes.count) }
+    }
+
+    private func readRecord() -> Record? {
+        guard let bytes = try? WholeFile.read(recordPath) else { return nil }
+        return try? JSONDecoder().decode(Record.self, from: Data(bytes))
+    }
+
+    private func writeRecord(_ record: Record) throws(SystemCallError) {
+        guard let data = try? JSONEncoder().encode(record) else { throw SystemCallError("write", errno: EINVAL) }
+        try WholeFile.makeFolder(paths.stateFolder)
+        let fresh = "\(recordPath).new"
+        do {
+            let descriptor = FileDescriptor(
+                adopting: try systemCall("open") {
+                    unsafe open(fresh, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0o600)
+                })
+            try WholeFile.write(Array(data), to: descriptor)
+        }
+        _ = try systemCall("rename") { unsafe rename(fresh, recordPath) }
+    }
+}

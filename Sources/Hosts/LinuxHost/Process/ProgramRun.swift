@@ -1,0 +1,100 @@
+internal import CLinux
+internal import Glibc
+
+/// Runs a program of the system to its end: for what has no better interface than a program.
+enum ProgramRun {
+    /// How it ended.
+    struct Outcome: Equatable, Sendable {
+        /// Its wait status: 0 when all went well.
+        var status: Int32
+        /// What it said on standard error, up to 1,024 bytes.
+        var complaint: String
+    }
+
+    /// The first program of this name in these folders; nil when there is none.
+    static func find(_ name: String, in folders: [String]) -> String? {
+        folders.lazy.map { "\($0)/\(name)" }.first { unsafe access($0, X_OK) == 0 }
+    }
+
+    /// Starts a program, gives it `input` (at most 4,096 bytes, what fits a pipe) on standard input, and waits until it ends. It
+    /// gets nothing of this process's environment but a PATH, and none of its descriptors.
+    static func run(_ program: String, _ arguments: [String], input: String = "") throws(SystemCallError) -> Outcome {
+        precondition(input.utf8.count <= 4_096, "more than a pipe holds")
+        let inputPipe = try Pipe()
+        let complaints = try Pipe()
+        try give(input, to: inputPipe.writing)
+        let child: pid_t
+        do {
+            // Here this process's copy closes: the end of file comes when the program's does.
+            let writing = complaints.writing
+            child = try spawn(
+                program, arguments, input: inputPipe.reading.rawValue, complaints: writing.rawValue)
+        }
+        let complaintNumber = complaints.reading.rawValue
+        var complaint: [UInt8] = []
+        var chunk = [UInt8](repeating: 0, count: 512)
+        while true {
+            let count = try systemCall("read(pipe)") {
+                // The pointer and the length are the array's own.
+                unsafe chunk.withUnsafeMutableBytes { unsafe read(complaintNumber, $0.baseAddress, $0.count) }
+            }
+            if count == 0 { break }
+            if complaint.count < 1_024 { complaint += chunk[..<count] }
+        }
+        var status: Int32 = 0
+        _ = try systemCall("waitpid") { unsafe waitpid(child, &status, 0) }
+        return Outcome(status: status, complaint: String(decoding: complaint.prefix(1_024), as: UTF8.self))
+    }
+
+    /// A pipe, closed on exec.
+    private struct Pipe: ~Copyable {
+        let reading: FileDescriptor
+        let writing: FileDescriptor
+
+        init() throws(SystemCallError) {
+            var ends: [Int32] = [0, 0]
+            _ = try systemCall("pipe2") { unsafe clinux_pipe2(&ends, O_CLOEXEC) }
+            reading = FileDescriptor(adopting: ends[0])
+            writing = FileDescriptor(adopting: ends[1])
+        }
+    }
+
+    /// Writes what a program is to read, and closes: it sees the end of its input.
+    private static func give(_ input: String, to end: consuming FileDescriptor) throws(SystemCallError) {
+        try WholeFile.write(Array(input.utf8), to: end)
+    }
+
+    private static func spawn(
+        _ program: String, _ arguments: [String], input: Int32, complaints: Int32
+    ) throws(SystemCallError) -> pid_t {
+        var actions = unsafe posix_spawn_file_actions_t()
+        var attributes = posix_spawnattr_t()
+        // Both are initialized here and destroyed at the end; the pointers live for each call. The calls fail only without
+        // memory.
+        unsafe posix_spawn_file_actions_init(&actions)
+        defer { unsafe posix_spawn_file_actions_destroy(&actions) }
+        unsafe posix_spawnattr_init(&attributes)
+        defer { unsafe posix_spawnattr_destroy(&attributes) }
+        unsafe posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO)
+        unsafe posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0)
+        unsafe posix_spawn_file_actions_adddup2(&actions, complaints, STDERR_FILENO)
+        unsafe clinux_spawn_set_working_directory(&actions, "/")
+        // The child must not inherit the signals that this process blocked or ignored.
+        var none = sigset_t()
+        var all = sigset_t()
+        unsafe sigemptyset(&none)
+        unsafe sigfillset(&all)
+        unsafe posix_spawnattr_setsigmask(&attributes, &none)
+        unsafe posix_spawnattr_setsigdefault(&attributes, &all)
+        let flags = Int32(POSIX_SPAWN_SETSIGMASK) | Int32(POSIX_SPAWN_SETSIGDEF)
+        unsafe posix_spawnattr_setflags(&attributes, Int16(truncatingIfNeeded: flags))
+        let argumentList = CStringList([program] + arguments)
+        let environmentList = CStringList(["PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"])
+        var child: pid_t = 0
+        // Unlike other calls this one returns its error number.
+        let error = unsafe posix_spawn(
+            &child, program, &actions, &attributes, argumentList.pointer, environmentList.pointer)
+        if error != 0 { throw SystemCallError("posix_spawn", errno: error) }
+        return child
+    }
+}
