@@ -36,6 +36,7 @@ var targets: [Target] = [
         dependencies: ["ByteAccess", "IPPacket", "Provider", "WireGuard", "PacketTunnel"]),
 
     tests("IPPacket", layer: "Formats", dependencies: ["ByteAccess", "IPPacket"]),
+    tests("Provider", layer: "Cores", dependencies: ["IPPacket", "Provider"]),
 ]
 
 var products: [Product] = [
@@ -80,7 +81,9 @@ var products: [Product] = [
             dependencies: ["ByteAccess", "IPPacket", "Provider", "WireGuard", "PacketTunnel", "LinuxHost", "CLinux"]),
         tests(
             "SimulatedHost", layer: "Hosts",
-            dependencies: ["ByteAccess", "IPPacket", "Provider", "WireGuard", "OpenSSLCrypto", "SimulatedHost"]),
+            dependencies: [
+                "ByteAccess", "IPPacket", "Provider", "WireGuard", "PacketTunnel", "OpenSSLCrypto", "SimulatedHost",
+            ]),
     ]
     products += [
         .executable(name: "sluice", targets: ["sluice"]),

@@ -38,6 +38,12 @@ public final class SimulatedMachine<Primitives: Cryptography> {
     }
     /// The link by which everything leaves the machine.
     public var uplink: FaultyLink
+    /// False while the machine has no UDP sockets: nothing comes in or goes out.
+    public var hasSockets = true
+    /// True while the machine sleeps: nothing comes in, and its device is not asked for anything.
+    public var isAsleep = false
+    /// Called with what the device reports, right then.
+    public var reportHandler: ((Event) -> Void)?
     /// The packets that came out of the tunnel, oldest first.
     public internal(set) var delivered: [[UInt8]] = []
     /// The ICMP errors that the device answered packets with, oldest first.

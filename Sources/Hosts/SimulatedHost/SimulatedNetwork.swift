@@ -102,7 +102,7 @@ public final class SimulatedNetwork<Primitives: Cryptography> {
     /// When something happens next: a datagram arrives, a script runs or a timer runs out.
     public func nextTime() -> Instant? {
         var earliest = queue.firstTime
-        for machine in machines {
+        for machine in machines where !machine.isAsleep {
             guard let deadline = machine.device.nextDeadline() else { continue }
             earliest = earliest.map { min($0, deadline) } ?? deadline
         }
@@ -152,6 +152,9 @@ public final class SimulatedNetwork<Primitives: Cryptography> {
                 note(.lost(MessageKind(of: datagram.bytes)), of: machines[sender])
                 return outside.append(datagram)
             }
+            guard receiver.hasSockets, !receiver.isAsleep else {
+                return note(.lost(MessageKind(of: datagram.bytes)), of: machines[sender])
+            }
             deliver(datagram, to: receiver)
         }
     }
@@ -168,7 +171,7 @@ public final class SimulatedNetwork<Primitives: Cryptography> {
     private func settle() throws(SimulationError) {
         for (number, machine) in machines.enumerated() {
             var hops = 0
-            while let (action, message) = machine.nextAction(at: clock) {
+            while !machine.isAsleep, let (action, message) = machine.nextAction(at: clock) {
                 hops += 1
                 guard hops < Self.maximumHops else { throw .endlessLoop(machine: number) }
                 switch action {
@@ -176,9 +179,11 @@ public final class SimulatedNetwork<Primitives: Cryptography> {
                 case .report(let event):
                     machine.reports.append(event)
                     note(.reported(event), of: machine)
+                    machine.reportHandler?(event)
                 case .nothing: break
                 }
             }
+            if machine.isAsleep { continue }
             if machine.device.hasWork { throw .endlessLoop(machine: number) }
             if let deadline = machine.device.nextDeadline(), deadline <= clock.now {
                 throw .deadlineNotInTheFuture(machine: number)
@@ -190,7 +195,7 @@ public final class SimulatedNetwork<Primitives: Cryptography> {
         let kind = MessageKind(of: bytes)
         note(.sent(kind, length: bytes.count, to: transmission.path.remote), of: machine)
         let fate = machine.uplink.fate()
-        guard !fate.isEmpty, let datagram = machine.datagram(bytes, transmission, at: clock.now) else {
+        guard !fate.isEmpty, machine.hasSockets, let datagram = machine.datagram(bytes, transmission, at: clock.now) else {
             return note(.lost(kind), of: machine)
         }
         let sender = number(of: machine)
