@@ -26,6 +26,7 @@ func tests(_ name: String, layer: String, dependencies: [Target.Dependency]) -> 
 var targets: [Target] = [
     module("ByteAccess", layer: "Formats"),
     module("IPPacket", layer: "Formats", dependencies: ["ByteAccess"]),
+    module("DNSMessage", layer: "Formats", dependencies: ["ByteAccess", "IPPacket"]),
 
     module("Provider", layer: "Cores", dependencies: ["IPPacket"]),
     module("WireGuard", layer: "Cores", dependencies: ["ByteAccess", "IPPacket", "Provider"]),
@@ -37,11 +38,13 @@ var targets: [Target] = [
 
     tests("IPPacket", layer: "Formats", dependencies: ["ByteAccess", "IPPacket"]),
     tests("Provider", layer: "Cores", dependencies: ["IPPacket", "Provider"]),
+    tests("DNSMessage", layer: "Formats", dependencies: ["ByteAccess", "IPPacket", "DNSMessage"]),
 ]
 
 var products: [Product] = [
     .library(name: "IPPacket", targets: ["IPPacket"]),
     .library(name: "Provider", targets: ["Provider"]),
+    .library(name: "DNSMessage", targets: ["DNSMessage"]),
     .library(name: "WireGuard", targets: ["WireGuard"]),
     .library(name: "PacketTunnel", targets: ["PacketTunnel"]),
 ]

@@ -1,0 +1,61 @@
+/// What an answer says about its question.
+public enum AnswerKind: Hashable, Sendable {
+    /// There are records of the type that was asked for.
+    case records
+    /// The name exists, but not with that type (RFC 2308 §2.2).
+    case noData
+    /// There is no such name (RFC 2308 §2.1).
+    case nameError
+    /// The server could not, or did not want to.
+    case failure(ResponseCode)
+    /// The aliases go round in circles, or there are too many.
+    case endlessAliases
+}
+
+extension DNSMessageView {
+    /// The most aliases that are followed from the question's name.
+    public static var maximumAliasCount: Int { 16 }
+
+    /// The name at the end of the aliases that the answer section has for the question's name; the question's name itself when there
+    /// are none. Nil without a question, and when there are more than ``maximumAliasCount``.
+    ///
+    /// Records may be in any order. A DNAME comes with the CNAME that is made of it (RFC 6672 §3.1), so that only those are followed.
+    public var canonicalName: DomainNameView? {
+        @_lifetime(copy self)
+        get {
+            guard let question else { return nil }
+            var name = question.name
+            if question.type == .cname || question.type == .any { return name }
+            for _ in 0...Self.maximumAliasCount {
+                guard let target = alias(of: name, in: question.recordClass) else { return name }
+                name = target
+            }
+            return nil
+        }
+    }
+
+    /// The target of the first CNAME of a name in the answer section.
+    @_lifetime(copy self)
+    public func alias(of name: borrowing DomainNameView, in recordClass: RecordClass = .internet) -> DomainNameView? {
+        var records = records(in: .answer)
+        while let record = records.next() {
+            guard record.type == .cname, record.recordClass == recordClass else { continue }
+            if record.owner.isEqual(to: name) { return record.target }
+        }
+        return nil
+    }
+
+    /// What the answer says. A response code counts for the last name of a chain of aliases (RFC 6604 §3).
+    public var answerKind: AnswerKind {
+        let code = responseCode
+        if code == .nameError { return .nameError }
+        guard code == .noError else { return .failure(code) }
+        guard let question, let name = canonicalName else { return question == nil ? .noData : .endlessAliases }
+        var records = records(in: .answer)
+        while let record = records.next() {
+            if question.type == .any { return .records }
+            if record.type == question.type, record.owner.isEqual(to: name) { return .records }
+        }
+        return .noData
+    }
+}

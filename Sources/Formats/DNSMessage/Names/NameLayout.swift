@@ -1,0 +1,88 @@
+import ByteAccess
+
+/// Where a checked name is in a message, and how long it is (RFC 1035 §3.1 and §4.1.4).
+public struct NameLayout: Hashable, Sendable, BitwiseCopyable {
+    /// The longest name in octets, its length octets counted.
+    @inlinable public static var maximumLength: Int { 255 }
+    /// The most labels that fit into a name, the root not counted.
+    @inlinable public static var maximumLabelCount: Int { 127 }
+
+    /// Where its first length octet or pointer is.
+    public let offset: Int
+    /// Where what comes behind it begins: behind its root octet or behind its first pointer.
+    public let endOffset: Int
+    /// Its length in octets when nothing is compressed: 1, for the root, to 255.
+    public let length: Int
+    /// The number of its labels, the root not counted: 0 to 127.
+    public let labelCount: Int
+    /// True when it ends in a pointer.
+    public let isCompressed: Bool
+
+    /// Follows the name at `offset` to its end.
+    ///
+    /// Pointers may only go back: each to before the beginning of the labels that it ends. So the walk ends, whatever the bytes.
+    init(checking bytes: RawSpan, at offset: Int) throws(DNSMessageError) {
+        var position = offset
+        var start = offset
+        var end = -1
+        var length = 1
+        var labels = 0
+        var pointers = 0
+        while true {
+            guard position < bytes.byteCount else { throw .truncatedName }
+            let octet = Int(bytes.uint8(at: position))
+            if octet == 0 { break }
+            if octet < 0x40 {
+                length += octet + 1
+                guard length <= Self.maximumLength else { throw .nameTooLong }
+                labels += 1
+                position += octet + 1
+                continue
+            }
+            guard octet >= 0xC0 else { throw .reservedLabelType }
+            guard position + 2 <= bytes.byteCount else { throw .truncatedName }
+            let target = Int(bytes.bigEndianUInt16(at: position) & 0x3FFF)
+            guard target < start else { throw .forwardPointer }
+            guard target >= DNSHeader.byteCount else { throw .pointerIntoHeader }
+            pointers += 1
+            guard pointers <= Self.maximumLabelCount else { throw .tooManyPointers }
+            if end < 0 { end = position + 2 }
+            position = target
+            start = target
+        }
+        self.offset = offset
+        endOffset = end < 0 ? position + 1 : end
+        self.length = length
+        labelCount = labels
+        isCompressed = end >= 0
+    }
+
+    /// Where what comes behind the name at `offset` begins. Its length and its pointers are not looked at.
+    static func end(ofNameIn bytes: RawSpan, at offset: Int) throws(DNSMessageError) -> Int {
+        var position = offset
+        while position < bytes.byteCount {
+            let octet = bytes.uint8(at: position)
+            if octet == 0 { return position + 1 }
+            guard octet < 0x40 else {
+                guard octet >= 0xC0 else { throw .reservedLabelType }
+                guard position + 2 <= bytes.byteCount else { throw .truncatedName }
+                return position + 2
+            }
+            position += Int(octet) + 1
+        }
+        throw .truncatedName
+    }
+
+    /// Where the first pointer of the name at `offset` leads; nil when it is not compressed.
+    static func firstPointer(ofNameIn bytes: RawSpan, at offset: Int) throws(DNSMessageError) -> Int? {
+        let end = try end(ofNameIn: bytes, at: offset)
+        var position = offset
+        while position < end - 2 {
+            let octet = bytes.uint8(at: position)
+            if octet >= 0xC0 { break }
+            position += Int(octet) + 1
+        }
+        guard position == end - 2, bytes.uint8(at: position) >= 0xC0 else { return nil }
+        return Int(bytes.bigEndianUInt16(at: position) & 0x3FFF)
+    }
+}

@@ -1,0 +1,84 @@
+import ByteAccess
+
+extension MessageWriter {
+    /// Writes the data of a record of another message, with its names.
+    mutating func copyData(
+        of layout: RecordLayout, in bytes: RawSpan, omitting omitted: ServiceParameterKeys,
+        into output: inout MutableRawSpan, at position: inout Int
+    ) throws(DNSMessageError) {
+        let shape = RecordDataShape(of: layout.type)
+        var offset = layout.data.lowerBound
+        var namesStart = offset + Int(shape.fixed)
+        for _ in 0..<shape.strings {
+            try RecordDataShape.passString(in: bytes, at: &namesStart, end: layout.data.upperBound)
+        }
+        guard namesStart <= layout.data.upperBound else { throw .invalidRecordDataLength }
+        try copy(offset..<namesStart, of: bytes, into: &output, at: &position)
+        offset = namesStart
+        for _ in 0..<shape.names {
+            try write(bytes, LabelWalk(at: offset), compressed: shape.mayCompress, into: &output, at: &position)
+            offset = try NameLayout.end(ofNameIn: bytes, at: offset)
+        }
+        if case .serviceParameters = shape.tail, !omitted.isEmpty {
+            try copyServiceParameters(
+                bytes.extracting(offset..<layout.data.upperBound), omitting: omitted, into: &output, at: &position)
+        } else {
+            try copy(offset..<layout.data.upperBound, of: bytes, into: &output, at: &position)
+        }
+    }
+
+    private func copy(
+        _ range: Range<Int>, of bytes: RawSpan, into output: inout MutableRawSpan, at position: inout Int
+    ) throws(DNSMessageError) {
+        try reserve(range.count, at: position, in: output)
+        output.copy(bytes.extracting(range), to: position)
+        position += range.count
+    }
+
+    /// Writes all parameters but the omitted ones. `mandatory` loses them too, and goes itself when nothing is left of it.
+    private func copyServiceParameters(
+        _ parameters: RawSpan, omitting omitted: ServiceParameterKeys, into output: inout MutableRawSpan,
+        at position: inout Int
+    ) throws(DNSMessageError) {
+        // Without protocols, that the default one is not among them makes no sense (RFC 9460 §7.1.1).
+        let omitted = omitted.contains(.alpn) ? omitted.union(.noDefaultALPN) : omitted
+        var cursor = ServiceParameterCursor(parameters)
+        while let parameter = cursor.next() {
+            if omitted.contains(parameter.key) { continue }
+            try reserve(4 + parameter.value.byteCount, at: position, in: output)
+            var end = position + 4
+            if parameter.key == .mandatory {
+                for offset in stride(from: 0, to: parameter.value.byteCount, by: 2) {
+                    let key = ServiceParameterKey(rawValue: parameter.value.bigEndianUInt16(at: offset))
+                    if omitted.contains(key) { continue }
+                    output.storeBigEndian(key.rawValue, at: end)
+                    end += 2
+                }
+                if end == position + 4 { continue }
+            } else {
+                output.copy(parameter.value, to: end)
+                end += parameter.value.byteCount
+            }
+            output.storeBigEndian(parameter.key.rawValue, at: position)
+            output.storeBigEndian(UInt16(truncatingIfNeeded: end - position - 4), at: position + 2)
+            position = end
+        }
+    }
+
+    /// Writes the question and those records of a checked message that `isKept` picks. The OPT record is never copied: it is for one
+    /// hop only (RFC 6891 §6.2.6).
+    public mutating func append(
+        contentsOf message: borrowing DNSMessageView, into output: inout MutableRawSpan,
+        where isKept: (borrowing RecordView) -> Bool
+    ) throws(DNSMessageError) {
+        if let question = message.question {
+            try append(
+                question: question.name, type: question.type, recordClass: question.recordClass, into: &output)
+        }
+        var records = message.records
+        while let record = records.next() {
+            if record.type == .opt || !isKept(record) { continue }
+            try append(record, into: &output)
+        }
+    }
+}
