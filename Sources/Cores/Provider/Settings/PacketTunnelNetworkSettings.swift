@@ -38,3 +38,14 @@ public struct PacketTunnelNetworkSettings: Hashable, Sendable {
         self.proxySettings = proxySettings
     }
 }
+
+extension PacketTunnelNetworkSettings {
+    /// The largest packet in bytes on a machine whose physical interface takes packets of `physical` bytes: ``mtu``, or else what
+    /// ``tunnelOverheadBytes`` leaves, and no less than the family of the addresses needs: 1,280 for IPv6 (RFC 8200 §5), 68 for
+    /// IPv4 (RFC 791 §3.2).
+    public func mtu(physical: Int) -> Int {
+        if let mtu { return mtu }
+        let least = addresses.contains { $0.address.version == .v6 } ? 1280 : 68
+        return max(physical - tunnelOverheadBytes, least)
+    }
+}
