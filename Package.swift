@@ -27,6 +27,7 @@ var targets: [Target] = [
     module("ByteAccess", layer: "Formats"),
     module("IPPacket", layer: "Formats", dependencies: ["ByteAccess"]),
     module("DNSMessage", layer: "Formats", dependencies: ["ByteAccess", "IPPacket"]),
+    module("JSON5", layer: "Formats", dependencies: ["ByteAccess"]),
 
     module("Provider", layer: "Cores", dependencies: ["IPPacket"]),
     module("WireGuard", layer: "Cores", dependencies: ["ByteAccess", "IPPacket", "Provider"]),
@@ -39,12 +40,14 @@ var targets: [Target] = [
     tests("IPPacket", layer: "Formats", dependencies: ["ByteAccess", "IPPacket"]),
     tests("Provider", layer: "Cores", dependencies: ["IPPacket", "Provider"]),
     tests("DNSMessage", layer: "Formats", dependencies: ["ByteAccess", "IPPacket", "DNSMessage"]),
+    tests("JSON5", layer: "Formats", dependencies: ["ByteAccess", "JSON5"]),
 ]
 
 var products: [Product] = [
     .library(name: "IPPacket", targets: ["IPPacket"]),
     .library(name: "Provider", targets: ["Provider"]),
     .library(name: "DNSMessage", targets: ["DNSMessage"]),
+    .library(name: "JSON5", targets: ["JSON5"]),
     .library(name: "WireGuard", targets: ["WireGuard"]),
     .library(name: "PacketTunnel", targets: ["PacketTunnel"]),
 ]
@@ -63,7 +66,7 @@ var products: [Product] = [
         module(
             "LinuxHost", layer: "Hosts",
             dependencies: [
-                "ByteAccess", "IPPacket", "Provider", "WireGuard", "PacketTunnel", "OpenSSLCrypto", "CLinux",
+                "ByteAccess", "IPPacket", "JSON5", "Provider", "WireGuard", "PacketTunnel", "OpenSSLCrypto", "CLinux",
                 "CNetlink",
             ]),
         .executableTarget(
