@@ -70,7 +70,8 @@ var products: [Product] = [
                 "CNetlink",
             ]),
         .executableTarget(
-            name: "sluice", dependencies: ["LinuxHost"], path: "Sources/Tools/sluice", swiftSettings: settings),
+            name: "sluice", dependencies: ["LinuxHost"], path: "Sources/Tools/sluice", exclude: ["Samples"],
+            swiftSettings: settings),
 
         tests(
             "WireGuard", layer: "Cores",

@@ -4,6 +4,12 @@ import LinuxHost
 enum CommandLineArguments: Equatable {
     /// `sluice [-f] IFNAME`
     case interface(InterfaceName, isForeground: Bool)
+    /// `sluice run [--config FILE]`
+    case run(config: String)
+    /// `sluice check [--config FILE]`
+    case check(config: String)
+    /// `sluice status [--watch] [--json] [--config FILE]`
+    case status(watch: Bool, json: Bool, config: String)
     /// `--help`, or nothing at all.
     case help
     /// `--version`
@@ -15,19 +21,30 @@ enum CommandLineArguments: Equatable {
 
     static let helpText = """
         usage: sluice [-f | --foreground] IFNAME
+               sluice run [--config FILE]
+               sluice check [--config FILE]
+               sluice status [--watch] [--json] [--config FILE]
 
-        Creates the WireGuard interface IFNAME and serves it until it is deleted. Without -f the command returns
-        once the interface can be configured, and goes on in the background.
+        IFNAME creates the WireGuard interface of this name and serves it until it is deleted. Without -f the command
+        returns once the interface can be configured, and goes on in the background.
 
         Configure the interface with wg(8), or let wg-quick(8) do all of it:
           WG_QUICK_USERSPACE_IMPLEMENTATION=sluice wg-quick up wg0
 
+        commands:
+          run       does what a configuration says, in the foreground
+          check     says what is wrong with a configuration: file, line, key and what was expected
+          status    says what a running daemon does
+
         options:
-          -f, --foreground    stay in the foreground
+          -f, --foreground    stay in the foreground; with it a word that is a command is the name of an interface
+          --config FILE       the configuration; \(LoadedConfiguration.defaultPath) unless given
+          --watch             go on, and say every change
+          --json              print JSON
           --help              print this text
           --version           print the version
 
-        environment:
+        environment, with IFNAME:
           LOG_LEVEL=silent|error|verbose    what is written to standard error; error when unset
           WG_PROCESS_FOREGROUND=1           as -f
           WG_TUN_FD=N                       take over the TUN device at descriptor N
@@ -38,6 +55,8 @@ enum CommandLineArguments: Equatable {
         The interface ends, with exit status 0, on SIGINT and SIGTERM, when it is deleted (ip link delete IFNAME)
         and when its control socket /var/run/wireguard/IFNAME.sock is removed.
 
+        exit status: 0; 1 for what failed, a wrong configuration for one; 2 for a command line that cannot be
+
         """
 
     /// Reads the arguments after the program's name.
@@ -46,6 +65,41 @@ enum CommandLineArguments: Equatable {
             return .help
         }
         if arguments == ["--version"] || arguments == ["version"] { return .version }
+        switch arguments[0] {
+        case "run", "check", "status": return parseCommand(arguments[0], arguments.dropFirst())
+        default: return parseInterface(arguments)
+        }
+    }
+
+    /// Reads the options of a command.
+    private static func parseCommand(_ command: String, _ arguments: ArraySlice<String>) -> CommandLineArguments {
+        var config: String?
+        var (watch, json) = (false, false)
+        var rest = arguments
+        while let argument = rest.popFirst() {
+            switch argument {
+            case "--watch" where command == "status": watch = true
+            case "--json" where command == "status": json = true
+            case "--config",
+                _ where argument.hasPrefix("--config="):
+                let file = argument == "--config" ? rest.popFirst() : String(argument.dropFirst("--config=".count))
+                guard let file, !file.isEmpty else { return .wrong("--config needs a file") }
+                guard config == nil else { return .wrong("one configuration at a time") }
+                config = file
+            case let option where option.hasPrefix("-"): return .wrong("sluice \(command) has no option \(option)")
+            default: return .wrong("sluice \(command) takes its file as --config \(argument)")
+            }
+        }
+        let path = config ?? LoadedConfiguration.defaultPath
+        return switch command {
+        case "run": .run(config: path)
+        case "check": .check(config: path)
+        default: .status(watch: watch, json: json, config: path)
+        }
+    }
+
+    /// Reads the name of an interface and the options around it.
+    private static func parseInterface(_ arguments: [String]) -> CommandLineArguments {
         var isForeground = false
         var names: [String] = []
         for argument in arguments {

@@ -13,4 +13,9 @@ case .wrong(let problem):
     exit(2)
 case .interface(let name, let isForeground):
     exit(runInterface(named: name, isForeground: isForeground))
+case .check(let config):
+    exit(checkConfiguration(config))
+case .run, .status:
+    complain("not there yet")
+    exit(1)
 }

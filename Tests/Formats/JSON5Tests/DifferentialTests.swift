@@ -40,9 +40,10 @@ private enum Reference: Decodable, Equatable {
     }
 
     init(reading text: String) throws {
+        // Foundation looks behind a number at the very end of the text, where the memory is anything, and may trap.
         let decoder = JSONDecoder()
         decoder.allowsJSON5 = true
-        self = try decoder.decode(Reference.self, from: Data(text.utf8))
+        self = try decoder.decode(Reference.self, from: Data((text + "\n").utf8))
     }
 
     /// A value that we read. Of members with the same name one is kept.
@@ -117,7 +118,7 @@ private struct TextWriter {
             + pick([
                 "0", "1", "12345678901", "1.5", ".5", "5.", "1e3", "2.5E-3", "0x1F", "0XdeCAF", "1e+10", "0.1",
                 "Infinity",
-                "9007199254740993", "123456789.123456789", "4.9e-324", "1.7976931348623157e308",
+                "9007199254740993", "123456789.123456789", "1.7976931348623157e308",
             ])
     }
 
@@ -175,10 +176,19 @@ struct DifferentialTests {
             var damaged = String.UnicodeScalarView()
             damaged.append(contentsOf: text)
             let string = String(damaged).replacing("\t", with: " ")
-            if Self.hasEscapesThatFoundationLacks(string) { continue }
+            if Self.hasEscapesThatFoundationLacks(string) || Self.hasEmptyExponent(string) { continue }
             let ours = try? Reference(read(string))
             let theirs = try? Reference(reading: string)
             #expect(ours == theirs, "\(string)")
+        }
+    }
+
+    /// Foundation traps on `[1e+]`.
+    private static func hasEmptyExponent(_ text: String) -> Bool {
+        let letters = Array(text.lowercased().unicodeScalars) + ["\n"]
+        return letters.indices.dropFirst().dropLast().contains { index in
+            (letters[index] == "+" || letters[index] == "-") && letters[index - 1] == "e"
+                && !("0"..."9").contains(letters[index + 1])
         }
     }
 

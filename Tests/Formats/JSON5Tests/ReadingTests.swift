@@ -37,7 +37,7 @@ struct ReadingTests {
             ("trailingComma", .string("in objects")),
             (
                 "andIn",
-                .array([JSON5Value(position: JSON5Position(line: 10, column: 41), content: .string("arrays"))])
+                .array([JSON5Value(position: JSON5Position(line: 10, column: 40), content: .string("arrays"))])
             ),
             ("backwardsCompatible", .string("with JSON")),
         ]
