@@ -17,7 +17,9 @@ public struct LoadedConfiguration: Sendable {
     /// The parts that the daemon is told to do and cannot do yet. A start is refused when there are any.
     public var unsupportedParts: [ConfigurationError] {
         ["dns", "rules", "filter", "proxies", "apps"].compactMap { key in
-            lines[key].map { ConfigurationError(file: file, line: $0, column: nil, key: nil, problem: .unsupported(key)) }
+            lines[key].map { line in
+                ConfigurationError(file: file, line: line, column: nil, key: nil, problem: .unsupported(key))
+            }
         }.sorted { $0.line ?? 0 < $1.line ?? 0 }
     }
 }
