@@ -195,7 +195,8 @@ public final class SimulatedNetwork<Primitives: Cryptography> {
         let kind = MessageKind(of: bytes)
         note(.sent(kind, length: bytes.count, to: transmission.path.remote), of: machine)
         let fate = machine.uplink.fate()
-        guard !fate.isEmpty, machine.hasSockets, let datagram = machine.datagram(bytes, transmission, at: clock.now) else {
+        guard !fate.isEmpty, machine.hasSockets, let datagram = machine.datagram(bytes, transmission, at: clock.now)
+        else {
             return note(.lost(kind), of: machine)
         }
         let sender = number(of: machine)

@@ -23,7 +23,8 @@ struct AppleValuesTests {
     @Test("Statuses have Apple's raw values")
     func statuses() {
         let table: [(VPNStatus, Int)] = [
-            (.invalid, 0), (.disconnected, 1), (.connecting, 2), (.connected, 3), (.reasserting, 4), (.disconnecting, 5),
+            (.invalid, 0), (.disconnected, 1), (.connecting, 2), (.connected, 3), (.reasserting, 4),
+            (.disconnecting, 5),
         ]
         for (status, number) in table { #expect(status.rawValue == number) }
         #expect(VPNStatus.allCases.count == table.count)

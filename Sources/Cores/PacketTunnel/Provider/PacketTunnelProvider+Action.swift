@@ -71,7 +71,7 @@ extension PacketTunnelProvider {
         case initiateHandshakes([PublicKey])
         /// Let no deadline of the device wake the machine until ``resumeDevice``.
         case pauseDevice
-        /// Ask the device for what became due in the meantime, once, and go on with its deadlines.
+        /// The device's deadlines count again: ask it for what became due in the meantime, once, when the list is done.
         case resumeDevice
 
         /// Answer a program's message. Exactly once for every message whose sender stays.

@@ -15,8 +15,8 @@ extension PacketTunnelProvider {
     mutating func wake(at now: Instant) {
         guard let sleptAt else { return }
         self.sleptAt = nil
-        expireDeadlines(at: now)
         emit(.resumeDevice)
+        expireDeadlines(at: now)
         guard case .connected(let connection) = phase, connection.isOnline else { return }
         let stale = peers.live(at: sleptAt, sessionLife: timings.sessionLife).filter {
             !(peers[$0]?.isLive(at: now, sessionLife: timings.staleAfter) ?? false)

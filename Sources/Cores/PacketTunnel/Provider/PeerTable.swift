@@ -45,15 +45,16 @@ struct PeerTable: Sendable {
 
     /// Takes over the peers of a configuration. What is known of a peer that was there stays.
     mutating func replace(with configuration: TunnelConfiguration) {
-        let before = entries
+        let (before, keysBefore) = (entries, keys)
         entries.removeAll()
         keys = configuration.peers.map(\.publicKey)
+        if keys != keysBefore { hasChanged = true }
         for peer in configuration.peers {
             var entry = before[peer.publicKey] ?? Entry(configuration: peer)
+            if entry.configuration != peer { hasChanged = true }
             entry.configuration = peer
             entries[peer.publicKey] = entry
         }
-        hasChanged = true
     }
 
     /// Forgets all peers, and not where names lead to.

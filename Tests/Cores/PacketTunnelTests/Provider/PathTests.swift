@@ -185,7 +185,7 @@ struct PathTests {
             ])
     }
 
-    @Test("A translation that does not come is given up, and one that is outdated is ignored", arguments: [true, false])
+    @Test("A translation that does not come is given up, and an outdated one is ignored", arguments: [true, false])
     func noTranslation(answers: Bool) throws {
         var rig = connected()
         let first = try #require(rig.handle(.pathChanged(cellularIPv6)).remaps.first?.1)

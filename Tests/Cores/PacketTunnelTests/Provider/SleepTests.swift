@@ -52,7 +52,7 @@ struct SleepTests {
         rig.handle(.sleep)
         rig.skip(.seconds(200))
         #expect(
-            rig.handle(.wake) == [.setReasserting(true), .configure([.setLink(up: false)]), .resumeDevice])
+            rig.handle(.wake) == [.resumeDevice, .setReasserting(true), .configure([.setLink(up: false)])])
         #expect(rig.provider.nextDeadline == nil)
         // Its session was good when the path was lost.
         #expect(rig.handle(.pathChanged(wiFi)).last == .initiateHandshakes([key(1)]))

@@ -65,7 +65,8 @@ struct Rig {
     }
 
     private func checked(_ actions: [Action]) -> [Action] {
-        if let deadline = provider.nextDeadline { #expect(deadline > now, "a deadline survived being handled") }
+        // Cheaper than an expectation each time: this is done millions of times.
+        if let deadline = provider.nextDeadline, deadline <= now { Issue.record("a deadline survived being handled") }
         return actions.filter { if case .log = $0 { false } else { true } }
     }
 
