@@ -86,6 +86,7 @@ var products: [Product] = [
         tests(
             "LinuxHost", layer: "Hosts",
             dependencies: ["ByteAccess", "IPPacket", "Provider", "WireGuard", "PacketTunnel", "LinuxHost", "CLinux"]),
+        tests("sluice", layer: "Tools", dependencies: ["LinuxHost", "PacketTunnel", "sluice"]),
         tests(
             "SimulatedHost", layer: "Hosts",
             dependencies: [
