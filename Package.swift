@@ -60,9 +60,12 @@ var products: [Product] = [
         .systemLibrary(
             name: "CNetlink", path: "Sources/System/CNetlink", pkgConfig: "libnl-route-3.0",
             providers: [.apt(["libnl-3-dev", "libnl-route-3-dev"])]),
+        .systemLibrary(
+            name: "CLDNS", path: "Sources/System/CLDNS", pkgConfig: "ldns", providers: [.apt(["libldns-dev"])]),
         .target(name: "CLinux", path: "Sources/System/CLinux", cSettings: [.define("_GNU_SOURCE")]),
 
         module("OpenSSLCrypto", layer: "Adapters", dependencies: ["ByteAccess", "WireGuard", "COpenSSL"]),
+        module("LDNSMessage", layer: "Adapters", dependencies: ["ByteAccess", "IPPacket", "DNSMessage", "CLDNS"]),
         module(
             "LinuxHost", layer: "Hosts",
             dependencies: [
@@ -84,6 +87,9 @@ var products: [Product] = [
         tests(
             "OpenSSLCrypto", layer: "Adapters", dependencies: ["ByteAccess", "WireGuard", "OpenSSLCrypto", "COpenSSL"]),
         tests(
+            "LDNSMessage", layer: "Adapters",
+            dependencies: ["ByteAccess", "IPPacket", "DNSMessage", "LDNSMessage", "CLDNS"]),
+        tests(
             "LinuxHost", layer: "Hosts",
             dependencies: ["ByteAccess", "IPPacket", "Provider", "WireGuard", "PacketTunnel", "LinuxHost", "CLinux"]),
         tests("sluice", layer: "Tools", dependencies: ["LinuxHost", "PacketTunnel", "sluice"]),
@@ -96,6 +102,7 @@ var products: [Product] = [
     products += [
         .executable(name: "sluice", targets: ["sluice"]),
         .library(name: "OpenSSLCrypto", targets: ["OpenSSLCrypto"]),
+        .library(name: "LDNSMessage", targets: ["LDNSMessage"]),
         .library(name: "SimulatedHost", targets: ["SimulatedHost"]),
     ]
 #endif

@@ -12,6 +12,8 @@ struct RecordDataShape: BitwiseCopyable {
         case opaque
         /// One character string or more.
         case strings
+        /// One character string or none.
+        case optionalString
         /// A type bitmap (RFC 4034 §4.1.2).
         case typeBitmap
         /// SvcParams (RFC 9460 §2.2).
@@ -52,11 +54,11 @@ struct RecordDataShape: BitwiseCopyable {
         case 13: self.init(strings: 2)  // HINFO
         case 14: self.init(names: 2, mayCompress: true)  // MINFO
         case 15: self.init(fixed: 2, names: 1, mayCompress: true)  // MX
-        case 16, 99, 258: self.init(tail: .strings)  // TXT, SPF, AVC
+        case 16, 56, 99, 258: self.init(tail: .strings)  // TXT, NINFO, SPF, AVC
         case 17, 58: self.init(names: 2)  // RP, TALINK
         case 18, 21, 36, 107: self.init(fixed: 2, names: 1)  // AFSDB, RT, KX, LP
         case 19: self.init(strings: 1)  // X25
-        case 20: self.init(strings: 1, tail: .opaque)  // ISDN
+        case 20: self.init(strings: 1, tail: .optionalString)  // ISDN
         case 24, 46: self.init(fixed: 18, names: 1, tail: .opaque)  // SIG, RRSIG
         case 25, 48, 60: self.init(fixed: 4, tail: .opaque)  // KEY, DNSKEY, CDNSKEY
         case 43, 59, 32_768, 32_769: self.init(fixed: 4, tail: .opaque)  // DS, CDS, TA, DLV
@@ -113,6 +115,9 @@ struct RecordDataShape: BitwiseCopyable {
         case .strings:
             guard !range.isEmpty else { throw .invalidRecordDataLength }
             while offset < range.upperBound { try Self.passString(in: message, at: &offset, end: range.upperBound) }
+        case .optionalString:
+            if offset < range.upperBound { try Self.passString(in: message, at: &offset, end: range.upperBound) }
+            guard offset == range.upperBound else { throw .invalidRecordDataLength }
         case .typeBitmap: try Self.checkTypeBitmap(message.extracting(range))
         case .serviceParameters: try ServiceParameterCursor.check(message.extracting(range))
         case .options: try EDNSOptionCursor.check(message.extracting(range))

@@ -43,6 +43,13 @@ public struct ServiceParameterCursor: ~Escapable {
         self.bytes = bytes
     }
 
+    /// The parameters in `bytes`, which are checked first.
+    @_lifetime(copy bytes)
+    public init(checking bytes: RawSpan) throws(DNSMessageError) {
+        try Self.check(bytes)
+        self.bytes = bytes
+    }
+
     /// The next parameter; nil behind the last one.
     @_lifetime(copy self)
     public mutating func next() -> ServiceParameterView? {

@@ -1,0 +1,36 @@
+import ByteAccess
+
+/// A record on its own, as configuration makes them.
+public struct ResourceRecord: Hashable, Sendable {
+    /// The name that it belongs to.
+    public var owner: DomainName
+    /// TYPE.
+    public var type: RecordType
+    /// CLASS.
+    public var recordClass: RecordClass
+    /// The seconds that it may be kept.
+    public var timeToLive: UInt32
+    /// RDATA, with no name in it compressed.
+    public var data: [UInt8]
+
+    /// A copy of a record of a checked message. Its names must not be compressed.
+    public init(_ record: borrowing RecordView) {
+        owner = DomainName(record.owner)
+        type = record.type
+        recordClass = record.recordClass
+        timeToLive = record.timeToLive
+        let data = record.data
+        self.data = (0..<data.byteCount).map { data.uint8(at: $0) }
+    }
+}
+
+extension MessageWriter {
+    /// Writes a record of configuration.
+    public mutating func append(
+        _ record: borrowing ResourceRecord, section: MessageSection = .answer, into output: inout MutableRawSpan
+    ) throws(DNSMessageError) {
+        try append(
+            owner: record.owner.view, type: record.type, recordClass: record.recordClass,
+            timeToLive: record.timeToLive, data: record.data.span.octets, section: section, into: &output)
+    }
+}
