@@ -16,7 +16,7 @@ _ROUND_TRIP = re.compile(rb"\btime=([0-9.]+) ms")
 class Pings:
     """Pings at a steady pace for as long as the `with` block lasts."""
 
-    def __init__(self, namespace: NetworkNamespace, destination: str, interval: float = 0.01):
+    def __init__(self, namespace: NetworkNamespace, destination: str, interval: float = 0.02):
         self._namespace, self._destination, self._interval = namespace, destination, interval
         # Milliseconds, in the order of the answers; filled when the block ends.
         self.milliseconds: "list[float]" = []

@@ -13,8 +13,6 @@ enum Direction {
 ///     ┌────────────────────────────── forgetKey ──────────────────────────────┐
 ///     ▼                                                                       │
 ///     no key ── setKey ──▶ at a message ── authenticate, seal or open ──▶ message done
-///                               ▲                                             │
-///                               └────────────────── setNonce ─────────────────┘
 @safe
 struct AEADContext: ~Copyable {
     /// The length of a key in bytes.
@@ -55,12 +53,6 @@ struct AEADContext: ~Copyable {
         unsafe key.withUnsafeBytes { key in
             unsafe begin(key: key.baseAddress?.assumingMemoryBound(to: UInt8.self), nonce: nonce)
         }
-    }
-
-    /// Begins another message with the same key and a nonce of 12 bytes, which costs less than giving the key again.
-    func setNonce(_ nonce: RawSpan) {
-        precondition(nonce.byteCount == Self.nonceLength)
-        unsafe begin(key: nil, nonce: nonce)
     }
 
     /// Overwrites the key with zeros.
@@ -125,7 +117,7 @@ struct AEADContext: ~Copyable {
     private func begin(key: UnsafePointer<UInt8>?, nonce: RawSpan) {
         let result = unsafe nonce.withUnsafeBytes { nonce in
             let nonce = unsafe nonce.baseAddress?.assumingMemoryBound(to: UInt8.self)
-            // The callers checked both lengths. A missing key means to keep the one there is.
+            // The caller checked both lengths.
             return switch direction {
             case .seal: unsafe EVP_EncryptInit_ex2(context, nil, key, nonce, nil)
             case .open: unsafe EVP_DecryptInit_ex2(context, nil, key, nonce, nil)

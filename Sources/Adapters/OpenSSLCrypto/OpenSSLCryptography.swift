@@ -4,13 +4,14 @@ public import WireGuard
 
 /// X25519 and ChaCha20-Poly1305 from OpenSSL 3 (libcrypto).
 ///
-/// An instance belongs to one thread. It owns one cipher context for each direction, so that sealing and opening
-/// allocate nothing, and overwrites their keys before a call returns. X25519 allocates what it needs for each call, and
+/// An instance belongs to one thread. It owns the contexts that it needs, so that sealing and opening allocate nothing, and
+/// overwrites their keys before a call returns. X25519 allocates what it needs for each call, and
 /// OpenSSL cleanses that when it frees it; the copies of the private key that it leaves on the stack are overwritten
 /// here.
 public final class OpenSSLCryptography: Cryptography {
     private let sealing: AEADContext
     private let opening: AEADContext
+    private let messages: DataMessageCipher
     private let agreement: KeyAgreement
 
     /// Looks the algorithms up, which fails when a system's configuration of OpenSSL leaves one out, and makes the
@@ -18,6 +19,7 @@ public final class OpenSSLCryptography: Cryptography {
     public init() throws(OpenSSLError) {
         sealing = try AEADContext(.seal)
         opening = try AEADContext(.open)
+        messages = try DataMessageCipher()
         agreement = try KeyAgreement()
     }
 
@@ -86,64 +88,47 @@ public final class OpenSSLCryptography: Cryptography {
     }
 
     /// Seals the data messages of a train in place. Traps when one lies outside of the buffer or is shorter than 32
-    /// bytes.
+    /// bytes or longer than a datagram can be.
     public func sealMessages(of train: MessageTrain, in buffer: inout MutableRawSpan, key: RawSpan) {
         guard train.count > 0 else { return }
         train.checkBounds(of: buffer)
+        messages.setKey(key)
         for index in 0..<train.count {
             let range = train.range(of: index)
-            begin(index, at: range.lowerBound, of: buffer.bytes, key: key, with: sealing)
+            let counter = buffer.bytes.littleEndianUInt64(at: range.lowerBound + DataMessage.counterOffset)
             unsafe buffer.withUnsafeMutableBytes { buffer in
                 guard let base = buffer.baseAddress else { return }
                 // The bounds of all messages, and that each has room for a header and a tag, were checked above.
                 let text = unsafe base + range.lowerBound + DataMessage.headerLength
-                let count = range.count - DataMessage.overhead
-                unsafe sealing.seal(text, count: count, into: text, tag: text + count)
+                unsafe messages.seal(text, count: range.count - DataMessage.overhead, counter: counter)
             }
         }
-        sealing.forgetKey()
+        messages.forgetKey()
     }
 
     /// Opens up to 64 data messages of a train in place. Traps when one lies outside of the buffer or is shorter than
-    /// 32 bytes.
+    /// 32 bytes or longer than a datagram can be.
     ///
-    /// - Returns: Bit N is set when message N was authentic. The bytes of the others are unspecified.
+    /// - Returns: Bit N is set when message N was authentic. The others are unchanged.
     public func openMessages(of train: MessageTrain, in buffer: inout MutableRawSpan, key: RawSpan) -> UInt64 {
         guard train.count > 0 else { return 0 }
         precondition(train.count <= UInt64.bitWidth, "a train of more messages than the result has bits")
         train.checkBounds(of: buffer)
         var authentic: UInt64 = 0
+        messages.setKey(key)
         for index in 0..<train.count {
             let range = train.range(of: index)
-            begin(index, at: range.lowerBound, of: buffer.bytes, key: key, with: opening)
+            let counter = buffer.bytes.littleEndianUInt64(at: range.lowerBound + DataMessage.counterOffset)
             let isAuthentic = unsafe buffer.withUnsafeMutableBytes { buffer in
                 guard let base = buffer.baseAddress else { return false }
                 // The bounds of all messages, and that each has room for a header and a tag, were checked above.
                 let text = unsafe base + range.lowerBound + DataMessage.headerLength
-                let count = range.count - DataMessage.overhead
-                return unsafe opening.open(text, count: count, into: text, tag: text + count)
+                return unsafe messages.open(text, count: range.count - DataMessage.overhead, counter: counter)
             }
             if isAuthentic { authentic |= 1 << UInt64(index) }
         }
-        opening.forgetKey()
+        messages.forgetKey()
         return authentic
-    }
-
-    /// Gives a context the nonce of a data message: four zero bytes and the counter at the end of the header. The key
-    /// is given with the first message of a train and kept for the others.
-    @inline(__always)
-    private func begin(
-        _ index: Int, at offset: Int, of buffer: RawSpan, key: RawSpan, with context: borrowing AEADContext
-    ) {
-        var storage = InlineArray<12, UInt8>(repeating: 0)
-        var span = storage.mutableSpan
-        var nonce = span.mutableOctets
-        nonce.storeLittleEndian(buffer.littleEndianUInt64(at: offset + DataMessage.counterOffset), at: 4)
-        if index == 0 {
-            context.setKey(key, nonce: nonce.bytes)
-        } else {
-            context.setNonce(nonce.bytes)
-        }
     }
 }
 

@@ -78,6 +78,18 @@ import WireGuard
         for sample in samples(seed: 1) { #expect((seal(sample) == sample.sealed) == true, "\(sample.train)") }
     }
 
+    @Test func `texts of every length up to some blocks, and of the greatest, are sealed as by OpenSSL and opened again`() {
+        var generator = SeededGenerator(seed: 6)
+        for length in Array(0...330) + [1_023, 1_024, 1_025, 4_095, 4_096, 65_475, 65_503] {
+            let sample = Sample(
+                count: 1, stride: length + 32, lastLength: length + 32, firstCounter: UInt64(length), using: &generator)
+            #expect((seal(sample) == sample.sealed) == true, "\(length) bytes")
+            let (opened, authentic) = open(sample.train, of: sample.sealed, key: sample.key)
+            let text = sample.train.range(of: 0).dropFirst(16).dropLast(16)
+            #expect(authentic == 1 && (opened[text] == sample.plain[text]) == true, "\(length) bytes")
+        }
+    }
+
     @Test func `a train is opened in place, and nothing around the texts changes`() {
         for sample in samples(seed: 2) {
             let train = sample.train

@@ -28,11 +28,14 @@ struct OutgoingTrain {
     var family: AddressFamily { AddressFamily(of: transmission.path.remote.address) }
 
     /// Takes the datagrams of `next` in, if they follow without a gap, go to the same place in the same way, and if only the
-    /// last of all is shorter than the others. Only possible before anything was sent.
+    /// last of all is shorter than the others. Only possible before anything was sent. What would not fit one message together
+    /// stays apart: the receiver joins the packets of a super-packet best when they come as they were.
     @inline(__always)
     mutating func extend(by next: MessageTrain, _ transmission: Transmission) -> Bool {
         guard train.lastLength == train.stride, train.offset + train.length == next.offset, train.stride > 0,
             next.stride == train.stride || (next.count == 1 && next.lastLength < train.stride), next.lastLength > 0,
+            train.count + next.count <= SendBatch.maximumSegments,
+            train.length + next.length <= SendBatch.maximumTrainLength,
             transmission == self.transmission
         else { return false }
         train.count += next.count

@@ -14,16 +14,23 @@ internal import WireGuard
 struct PacketPath: ~Copyable {
     /// Packets read from the TUN in one turn: enough to share the cost of the calls, few enough that what waits elsewhere gets
     /// its turn within a millisecond.
-    private static let packetsPerTurn = 64
+    private static let packetsPerTurn = 128
     /// Super-packets count for many of them.
     private static let bytesPerTurn = 4 * 65_536
     /// Datagrams, or trains of them, received in one turn. Each slot of the batch takes the memory of the longest train it held.
     private static let datagramsPerTurn = 32
     private static let trainsPerTurn = 8
     private static let roundsPerTurn = 8
+    /// A program that receives datagrams has room for a few hundred small ones by default. After that many in one turn the
+    /// processor goes to who waits for it, or most would arrive at a full buffer while their reader cannot run.
+    private static let packetsPerBurst = 128
+    private static let smallPacketLength = 512
     /// How long the device's own messages may keep packets waiting in one turn: a few handshakes, or many messages that cost
     /// little. What is left waits in the device, where a flood of handshakes shows as load.
     private static let actionTime = Interval(nanoseconds: 500_000)
+    /// How many sealed bytes leave without waiting for more: what one message carries. While they are under way and opened, the
+    /// next are sealed.
+    private static let bytesPerFlush = 32_768
     /// The room that the largest packet needs when it is sealed whole.
     private static let largestMessage =
         TUNDevice.maximumPacketLength + Device<OpenSSLCryptography>.messageOverhead
@@ -40,6 +47,9 @@ struct PacketPath: ~Copyable {
     private var orders: [OpeningOrder] = []
     private var delivered = DeliveredPackets()
     private var joiner: PacketJoiner
+    /// What the turn under way has delivered.
+    private var deliveredPackets = 0
+    private var deliveredBytes = 0
     /// Whether the kernel takes joined super-packets.
     private(set) var superPacketWrites: OffloadCondition
 
@@ -50,7 +60,7 @@ struct PacketPath: ~Copyable {
         joiner = PacketJoiner(joinsTCP: canJoin && tun.offloads.tcp, joinsUDP: canJoin && tun.offloads.udp)
         superPacketWrites = offloads.tun ? (canJoin ? .on : .unsupported(errno: 0)) : .notWanted
         outgoing = SendBatch(
-            capacity: Self.packetsPerTurn, byteCapacity: 5 * Self.largestMessage,
+            capacity: Self.packetsPerTurn, byteCapacity: Self.bytesPerFlush + Self.largestMessage,
             wantsSegmentation: offloads.udpSegment)
         self.tun = tun
         self.shared = shared
@@ -87,17 +97,28 @@ struct PacketPath: ~Copyable {
         (outgoing.segmentation(.v4), outgoing.segmentation(.v6), outgoing.restrictedDestinationCount)
     }
 
+    /// True when enough waits to be sent, or when what comes next might not fit.
+    private var isDueForFlush: Bool {
+        outgoing.unusedCount == 0 || outgoing.byteCapacity - outgoing.unusedByteCount >= Self.bytesPerFlush
+    }
+
+    private func yieldAfterBurst(of packets: Int, bytes: Int) {
+        if packets >= Self.packetsPerBurst, bytes < packets * Self.smallPacketLength { Processor.yield() }
+    }
+
     // MARK: From the TUN to the peers
 
     /// Moves packets from the TUN to the peers, up to one turn's worth.
     mutating func readTUN() throws(TUNError) {
         let now = HostClock.now()
         var bytes = 0
-        for _ in 0..<Self.packetsPerTurn where bytes < Self.bytesPerTurn {
-            guard let length = try readPacket(at: now) else { break }
+        var packets = 0
+        while packets < Self.packetsPerTurn, bytes < Self.bytesPerTurn, let length = try readPacket(at: now) {
+            packets += 1
             bytes += length
         }
         flush(at: now)
+        yieldAfterBurst(of: packets, bytes: bytes)
     }
 
     /// Moves one packet. Returns its length in bytes, or nil when there is none.
@@ -116,9 +137,7 @@ struct PacketPath: ~Copyable {
             while let start = next {
                 next = Self.seal(
                     content, packet, of: &frame, from: start, by: order, using: cryptography, into: &outgoing)
-                if next != nil || outgoing.unusedCount == 0 || outgoing.unusedByteCount < Self.largestMessage {
-                    flush(at: now)
-                }
+                if next != nil || isDueForFlush { flush(at: now) }
             }
         case .unreachable(let length, _):
             try Self.write(first: length, of: &outgoing, to: tun)
@@ -185,6 +204,13 @@ struct PacketPath: ~Copyable {
 
     /// Moves datagrams from one of the sockets to the TUN, up to one turn's worth.
     mutating func readSocket(_ family: AddressFamily) throws(TUNError) {
+        deliveredPackets = 0
+        deliveredBytes = 0
+        try readRounds(family)
+        yieldAfterBurst(of: deliveredPackets, bytes: deliveredBytes)
+    }
+
+    private mutating func readRounds(_ family: AddressFamily) throws(TUNError) {
         var bytes = 0
         // Where trains may come, few slots are filled at once, and small datagrams need several rounds to make a turn.
         for _ in 0..<Self.roundsPerTurn where bytes < Self.bytesPerTurn {
@@ -226,6 +252,8 @@ struct PacketPath: ~Copyable {
             train, of: index, datagram, in: &received, by: shared, using: cryptography, orders: &orders, at: now,
             delivering: &delivered)
         if delivered.count == 0 { return }
+        deliveredPackets += delivered.count
+        deliveredBytes += train.length
         Self.join(delivered, of: index, in: &received, by: &joiner)
         for packet in 0..<joiner.count {
             do {
@@ -320,7 +348,7 @@ struct PacketPath: ~Copyable {
         let end = now + Self.actionTime
         while now < end, let action = Self.nextAction(of: shared, into: &outgoing, at: now, wallClock: wallClock) {
             if case .report(let event) = action { onEvent(event) }
-            if outgoing.unusedCount == 0 || outgoing.unusedByteCount < Self.largestMessage { flush(at: now) }
+            if isDueForFlush { flush(at: now) }
             now = HostClock.now()
         }
         flush(at: now)

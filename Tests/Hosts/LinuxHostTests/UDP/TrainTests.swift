@@ -108,6 +108,24 @@ import WireGuard
         }
     }
 
+    @Test func trainsThatDoNotFitOneMessageTogetherStayApart() throws {
+        try inNewNetworkNamespace {
+            var channel = InProcessPrivilegedChannel(PrivilegedService())
+            let sender = try channel.openUDPSockets(port: 40_001, mark: 0)
+            let receiver = try channel.openUDPSockets(port: 40_002, mark: 0, wantsTrains: true)
+            let remote = Endpoint(address: address("127.0.0.1"), port: 40_002)
+            var batch = SendBatch(capacity: 8, byteCapacity: 262_144)
+            // Too many bytes, then too many datagrams. A receiver that joins packets wants the trains as they were sealed.
+            for index in 0..<2 { batch.addTrain(of: 43, length: 1_452, from: index * 43, to: remote) }
+            for index in 0..<2 { batch.addTrain(of: 40, length: 96, from: 86 + index * 40, to: remote) }
+            #expect(batch.flush(to: sender) { Issue.record("\($0)") } == SendResult(sent: 166, sentInTrains: 166))
+            let arrived = try arrivals(166, at: receiver, .v4)
+            #expect(
+                arrived.map(\.trainCount)
+                    == [Int](repeating: 43, count: 86) + [Int](repeating: 40, count: 80))
+        }
+    }
+
     @Test func withoutSegmentationEveryDatagramIsAMessage() throws {
         try inNewNetworkNamespace {
             var channel = InProcessPrivilegedChannel(PrivilegedService())
