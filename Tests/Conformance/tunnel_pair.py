@@ -76,3 +76,13 @@ def udp_inodes(namespace: NetworkNamespace, port: int) -> "set[str]":
     """The inodes of the UDP sockets bound to a port inside, both families."""
     text = namespace.run("ss", "-H", "-u", "-a", "-n", "-e", f"sport = :{port}").stdout
     return set(re.findall(r"\bino:(\d+)", text))
+
+
+def expect_sockets_on(namespace: NetworkNamespace, port: int) -> "set[str]":
+    """Both families must be bound to a port inside, as often the one as the other; their inodes are returned. How many there
+    are is the daemon's own business: one of each, or one for each of its threads."""
+    counts = [
+        len(namespace.run("ss", "-H", "-u", "-a", "-n", family, f"sport = :{port}").stdout.splitlines())
+        for family in ("-4", "-6")]
+    expect(counts[0] == counts[1] > 0, f"{counts[0]} IPv4 and {counts[1]} IPv6 sockets are bound to port {port}")
+    return udp_inodes(namespace, port)

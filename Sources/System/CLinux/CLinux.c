@@ -15,6 +15,11 @@ int clinux_recvmmsg(int descriptor, struct clinux_message *messages, unsigned in
     return recvmmsg(descriptor, (struct mmsghdr *)messages, count, MSG_DONTWAIT, NULL);
 }
 
+int clinux_processor_count(void) {
+    cpu_set_t processors;
+    return sched_getaffinity(0, sizeof processors, &processors) < 0 ? -1 : CPU_COUNT(&processors);
+}
+
 int clinux_sendmmsg(int descriptor, struct clinux_message *messages, unsigned int count) {
     return sendmmsg(descriptor, (struct mmsghdr *)messages, count, MSG_DONTWAIT);
 }

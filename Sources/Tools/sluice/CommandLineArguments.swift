@@ -49,6 +49,7 @@ enum CommandLineArguments: Equatable {
           WG_PROCESS_FOREGROUND=1           as -f
           WG_TUN_FD=N                       take over the TUN device at descriptor N
           WG_UAPI_FD=N                      take over the listening control socket at descriptor N
+          SLUICE_WORKERS=N                  threads that move packets; one for each processor up to 4 when unset
           SLUICE_OFFLOADS=tun,udpSegment,udpGRO
                                             the kernel's offloads to use, or none; all of them when unset
 

@@ -8,7 +8,7 @@ from capture import PacketCapture
 from daemon_checks.registry import check
 from daemon_testbed import DaemonTestbed
 from system_call_refusal import REFUSE_IPV6_SOCKETS
-from tunnel_pair import ADDRESS_1, ADDRESS_2, OUTER6_2, OUTER_2, TunnelPair, join, tunnel_pair, udp_inodes
+from tunnel_pair import ADDRESS_1, ADDRESS_2, OUTER6_2, OUTER_2, TunnelPair, expect_sockets_on, join, tunnel_pair, udp_inodes
 from waiting import expect, expect_equal, wait_until
 from wireguard_tool import KeyPair, WireGuardInterface
 
@@ -153,7 +153,7 @@ def port_on_both(testbed: DaemonTestbed) -> None:
         pair.first.set(listen_port=0)
         port = int(pair.first.show("listen-port"))
         expect_equal(port, 50003 + attempt, "the port found")
-        expect_equal(len(udp_inodes(first, port)), 2, "the number of sockets on that port")
+        expect_sockets_on(first, port)
         for endpoint in (f"10.0.0.1:{port}", f"[fd00:aa::1]:{port}"):
             pair.set_endpoints(of_first=endpoint)
             pair.expect_ping_back()
@@ -207,8 +207,7 @@ def same_port(testbed: DaemonTestbed) -> None:
     pair = tunnel_pair(testbed)
     pair.expect_ping_through()
     first = pair.first.namespace
-    before = udp_inodes(first, 1)
-    expect_equal(len(before), 2, "the number of UDP sockets")
+    before = expect_sockets_on(first, 1)
     ping = testbed.start(first, "ping", "-q", "-i", "0.01", "-c", "200", "-W", "3", ADDRESS_2,
                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     for _ in range(20):
@@ -217,6 +216,6 @@ def same_port(testbed: DaemonTestbed) -> None:
     expect_equal(udp_inodes(first, 1), before, "the sockets' inodes after setting the same port")
     expect("200 packets transmitted, 200 received" in output, f"packets were lost: {output.splitlines()[-2:]}")
     pair.first.set(listen_port=4343)
-    expect_equal(len(udp_inodes(first, 4343)), 2, "the number of sockets on the new port")
+    expect_sockets_on(first, 4343)
     expect_equal(udp_inodes(first, 1), set(), "the sockets on the old port")
     pair.expect_ping_through()

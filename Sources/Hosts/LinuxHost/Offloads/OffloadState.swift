@@ -11,6 +11,21 @@ enum OffloadCondition: Equatable, Sendable {
 
     /// True while it is in use.
     var isOn: Bool { self == .on }
+
+    /// How far from being in use it is: what of several is told.
+    private var severity: Int {
+        switch self {
+        case .on: 0
+        case .notWanted: 1
+        case .unsupported: 2
+        case .refused: 3
+        }
+    }
+
+    /// The worse of two.
+    static func worse(_ left: OffloadCondition, _ right: OffloadCondition) -> OffloadCondition {
+        left.severity < right.severity ? right : left
+    }
 }
 
 extension OffloadCondition: CustomStringConvertible {
@@ -41,6 +56,16 @@ struct OffloadState: Equatable, Sendable {
     var restrictedDestinations: Int
     /// `UDP_GRO` on the sockets.
     var udpGRO: OffloadCondition
+
+    /// What is to be told of two ways of one interface: where they differ, what is worse.
+    func combined(with other: OffloadState) -> OffloadState {
+        OffloadState(
+            tunTCP: .worse(tunTCP, other.tunTCP), tunUDP: .worse(tunUDP, other.tunUDP),
+            tunWrite: .worse(tunWrite, other.tunWrite), udpSegmentV4: .worse(udpSegmentV4, other.udpSegmentV4),
+            udpSegmentV6: .worse(udpSegmentV6, other.udpSegmentV6),
+            restrictedDestinations: max(restrictedDestinations, other.restrictedDestinations),
+            udpGRO: .worse(udpGRO, other.udpGRO))
+    }
 }
 
 extension OffloadState: CustomStringConvertible {

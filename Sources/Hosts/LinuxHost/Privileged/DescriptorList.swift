@@ -15,6 +15,9 @@ struct DescriptorList: ~Copyable, Sendable {
     /// How many are left.
     var count: Int { numbers.count - taken }
 
+    /// The number of the first one that is left, which stays in the list.
+    var firstNumber: Int32? { count > 0 ? numbers[taken] : nil }
+
     /// Adds a descriptor to the end.
     mutating func append(_ descriptor: consuming FileDescriptor) {
         numbers.append(descriptor.release())

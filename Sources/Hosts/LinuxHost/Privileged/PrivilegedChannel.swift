@@ -46,23 +46,28 @@ extension PrivilegedChannel where Self: ~Copyable {
         return device
     }
 
-    /// Creates a TUN device with an MTU in bytes and as many queues as the options say.
+    /// Creates a TUN device with an MTU in bytes and as many queues as the options say; a persistent device that was made for one
+    /// queue has that one.
     mutating func openTUNQueues(
         named name: InterfaceName, maximumTransmissionUnit: Int, options: TUNOptions
     ) throws(PrivilegedFailure) -> TUNQueues {
         let request = PrivilegedRequest.openTUN(
             name: name, maximumTransmissionUnit: maximumTransmissionUnit, options: options)
-        return try queues(from: exchange(request), count: options.queues)
+        return try queues(from: exchange(request), atMost: options.queues)
     }
 
     /// Takes over the TUN device that an inherited descriptor stands for.
     mutating func adoptTUN(
         descriptor: Int32, wantsOffloads: Bool = false
     ) throws(PrivilegedFailure) -> TUNDevice {
-        var queues = try queues(
-            from: exchange(.adoptTUN(descriptor: descriptor, wantsOffloads: wantsOffloads)), count: 1)
+        var queues = try adoptTUNQueue(descriptor: descriptor, wantsOffloads: wantsOffloads)
         guard let device = queues.takeFirst() else { throw .unexpectedReply }
         return device
+    }
+
+    /// Takes over the one queue of a TUN device that an inherited descriptor stands for.
+    mutating func adoptTUNQueue(descriptor: Int32, wantsOffloads: Bool) throws(PrivilegedFailure) -> TUNQueues {
+        try queues(from: exchange(.adoptTUN(descriptor: descriptor, wantsOffloads: wantsOffloads)), atMost: 1)
     }
 
     /// Lets the privileged side forget a device that is about to be closed here.
@@ -167,11 +172,11 @@ extension PrivilegedChannel where Self: ~Copyable {
     }
 
     private func queues(
-        from exchange: consuming PrivilegedExchange, count: Int
+        from exchange: consuming PrivilegedExchange, atMost count: Int
     ) throws(PrivilegedFailure) -> TUNQueues {
         switch exchange.reply {
         case .device(let identifier, _, let headerLength, let offloads):
-            guard exchange.descriptors.count == count, [0, 10, 12].contains(headerLength) else {
+            guard (1...count).contains(exchange.descriptors.count), [0, 10, 12].contains(headerLength) else {
                 throw .unexpectedReply
             }
             return TUNQueues(

@@ -13,12 +13,8 @@ extension PrivilegedService {
         // Whole packets, without the four bytes of packet information.
         var flags = IFF_TUN | IFF_NO_PI
         if options.wantsOffloads { flags |= IFF_VNET_HDR }
-        if options.queues > 1 { flags |= IFF_MULTI_QUEUE }
-        var descriptors = DescriptorList()
-        let first = try openQueue(of: name, flags: flags)
-        let number = first.rawValue
-        descriptors.append(first)
-        for _ in 1..<options.queues { descriptors.append(try openQueue(of: name, flags: flags)) }
+        let descriptors = try openQueues(of: name, flags: flags, count: options.queues)
+        guard let number = descriptors.firstNumber else { throw .unexpectedReply }
 
         let control = FileDescriptor(
             adopting: try privilegedCall("socket") {
@@ -76,6 +72,27 @@ extension PrivilegedService {
         let offloads =
             headerLength > 0 ? enableOffloads(wantsOffloads, of: number, named: name) : TUNOffloads.none
         return try keep(descriptors, first: number, name: name, headerLength: headerLength, offloads: offloads)
+    }
+
+    /// Opens as many queues. A persistent device that was made for one queue refuses more, and has that one.
+    private func openQueues(
+        of name: InterfaceName, flags: Int32, count: Int
+    ) throws(PrivilegedFailure) -> DescriptorList {
+        var descriptors = DescriptorList()
+        guard count > 1 else {
+            descriptors.append(try openQueue(of: name, flags: flags))
+            return descriptors
+        }
+        do {
+            descriptors.append(try openQueue(of: name, flags: flags | IFF_MULTI_QUEUE))
+        } catch .systemCall(let error) where error.errno == EINVAL {
+            descriptors.append(try openQueue(of: name, flags: flags))
+            return descriptors
+        }
+        while descriptors.count < count {
+            descriptors.append(try openQueue(of: name, flags: flags | IFF_MULTI_QUEUE))
+        }
+        return descriptors
     }
 
     private func openQueue(of name: InterfaceName, flags: Int32) throws(PrivilegedFailure) -> FileDescriptor {

@@ -11,16 +11,24 @@ public struct WireGuardOptions: Sendable {
     public var controlDescriptor: Int32?
     /// `SLUICE_OFFLOADS`: which of the kernel's offloads to use.
     public var offloads: Offloads
+    /// `SLUICE_WORKERS`: how many threads move packets.
+    public var workers: Int
 
     /// Options for an interface, the rest from the environment.
     ///
-    /// - Throws: `StartFailure` when a variable that must be a descriptor's number is not, or an offload has an unknown
-    ///   name.
+    /// - Throws: `StartFailure` when a variable that must be a descriptor's number is not, an offload has an unknown
+    ///   name, or the number of workers is none.
     public init(name: InterfaceName) throws(StartFailure) {
         self.name = name
         tunDescriptor = try Self.descriptor(in: "WG_TUN_FD")
         controlDescriptor = try Self.descriptor(in: "WG_UAPI_FD")
         offloads = try Self.wantedOffloads()
+        workers = try Self.wantedWorkers()
+    }
+
+    /// What the interface is opened with.
+    var interface: TunnelInterfaceOptions {
+        TunnelInterfaceOptions(name: name, tunDescriptor: tunDescriptor, offloads: offloads, workers: workers)
     }
 
     /// `WG_PROCESS_FOREGROUND=1` asks for what `-f` asks for.
@@ -44,6 +52,14 @@ public struct WireGuardOptions: Sendable {
             throw StartFailure("\(variable) must be the number of an open descriptor, not \"\(text)\"")
         }
         return number
+    }
+
+    private static func wantedWorkers() throws(StartFailure) -> Int {
+        guard let text = variable("SLUICE_WORKERS"), !text.isEmpty else { return WorkerCount.standard }
+        guard let count = Int(text), (1...TUNOptions.maximumQueues).contains(count) else {
+            throw StartFailure("SLUICE_WORKERS must be a number from 1 to \(TUNOptions.maximumQueues), not \"\(text)\"")
+        }
+        return count
     }
 
     static func variable(_ name: String) -> String? {

@@ -1,0 +1,24 @@
+internal import CLinux
+
+/// What an interface is opened with.
+struct TunnelInterfaceOptions: Sendable {
+    /// The interface to create.
+    var name: InterfaceName
+    /// The descriptor of a TUN device to take over instead of creating one.
+    var tunDescriptor: Int32?
+    /// The MTU to begin with, in bytes.
+    var maximumTransmissionUnit = 1_420
+    /// Which of the kernel's offloads to use.
+    var offloads = Offloads()
+    /// How many threads move packets.
+    var workers = WorkerCount.standard
+}
+
+/// How many threads move the packets of an interface.
+enum WorkerCount {
+    /// Each costs about half a mebibyte under load, and one moves several Gbit/s.
+    static let limit = 4
+
+    /// One for each processor that the process may run on, up to the limit.
+    static let standard = min(max(Int(clinux_processor_count()), 1), limit)
+}
