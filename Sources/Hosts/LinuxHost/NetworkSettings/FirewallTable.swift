@@ -85,7 +85,7 @@ struct FirewallTable: Hashable, Codable, Sendable {
             ])
         chain(
             "postmangle", "filter", "postrouting", -150,
-            ["\(family)meta l4proto udp meta mark \(mark) ct mark set \(mark)"])
+            ["\(family)meta l4proto udp meta mark \(mark) ct mark set meta mark"])
         lines.append("}")
         return lines.joined(separator: "\n") + "\n"
     }

@@ -36,8 +36,8 @@ final class InterfaceSettings {
     /// - Throws: When a step fails; all before it are undone then.
     func apply(
         _ settings: PacketTunnelNetworkSettings, routing options: RoutingOptions
-    ) throws(NetworkSettingsError) -> AppliedSettings {
-        try SettingsRecordFile.exclusively(in: paths.stateFolder) { () throws(NetworkSettingsError) in
+    ) throws(InterfaceSettingsError) -> AppliedSettings {
+        try SettingsRecordFile.exclusively(in: paths.stateFolder) { () throws(InterfaceSettingsError) in
             try applyExclusively(settings, options)
         }
     }
@@ -45,7 +45,7 @@ final class InterfaceSettings {
     /// Takes everything back, whatever of it is left; returns what did not go as it should.
     func clear() -> [SettingsNote] {
         guard record != nil else { return [] }
-        do throws(NetworkSettingsError) {
+        do throws(InterfaceSettingsError) {
             return try SettingsRecordFile.exclusively(in: paths.stateFolder) { clearExclusively() }
         } catch {
             // Without the lock, which is for those who choose a table, it can be undone all the same.
@@ -63,11 +63,11 @@ final class InterfaceSettings {
 
     private func applyExclusively(
         _ settings: PacketTunnelNetworkSettings, _ options: RoutingOptions
-    ) throws(NetworkSettingsError) -> AppliedSettings {
+    ) throws(InterfaceSettingsError) -> AppliedSettings {
         var notes: [SettingsNote] = []
         let old: SettingsRecord
         if let record { old = record } else { old = try start(&notes) }
-        do throws(NetworkSettingsError) {
+        do throws(InterfaceSettingsError) {
             return try change(old, to: settings, options, notes)
         } catch {
             if record == nil { file.take()?.remove() }
@@ -76,7 +76,7 @@ final class InterfaceSettings {
     }
 
     /// Cleans up after the dead, and looks at what the interface is like before anything is done.
-    private func start(_ notes: inout [SettingsNote]) throws(NetworkSettingsError) -> SettingsRecord {
+    private func start(_ notes: inout [SettingsNote]) throws(InterfaceSettingsError) -> SettingsRecord {
         if try removeLeftovers() { notes.append(.leftoversRemoved) }
         do throws(SystemCallError) {
             file = try SettingsRecordFile(for: interface, in: paths.stateFolder)
@@ -96,7 +96,7 @@ final class InterfaceSettings {
     private func change(
         _ old: SettingsRecord, to settings: PacketTunnelNetworkSettings, _ options: RoutingOptions,
         _ startNotes: [SettingsNote]
-    ) throws(NetworkSettingsError) -> AppliedSettings {
+    ) throws(InterfaceSettingsError) -> AppliedSettings {
         var notes = startNotes
         var new = old
         if !RoutingPlan.needsOwnTable(settings, options) {
@@ -132,13 +132,13 @@ final class InterfaceSettings {
 
     private func carryOut(
         _ steps: [SettingsStep], from old: SettingsRecord, to new: SettingsRecord
-    ) throws(NetworkSettingsError) -> [SettingsNote] {
+    ) throws(InterfaceSettingsError) -> [SettingsNote] {
         var either = new
         either.objects = old.objects + new.objects.filter { !old.objects.contains($0) }
         do throws(SystemCallError) { try file?.write(either) } catch { throw .record(error) }
         var notes: [SettingsNote] = []
         var done: [SettingsStep] = []
-        do throws(NetworkSettingsError) {
+        do throws(InterfaceSettingsError) {
             for step in steps {
                 notes += try executor.perform(step, for: new)
                 done.append(step)
@@ -157,11 +157,11 @@ final class InterfaceSettings {
 
     /// Adds again what the kernel took away beside what it was told to: with the first address of a network the others in it,
     /// with the last address of a family its routes.
-    private func mend(_ record: SettingsRecord) throws(NetworkSettingsError) {
+    private func mend(_ record: SettingsRecord) throws(InterfaceSettingsError) {
         for object in record.objects {
             switch object {
             case .address, .route:
-                do throws(NetworkSettingsError) {
+                do throws(InterfaceSettingsError) {
                     _ = try executor.perform(.add(object), for: record)
                 } catch {
                     guard case .refused(_, _, EEXIST) = error else { throw error }
@@ -177,7 +177,7 @@ final class InterfaceSettings {
     ) -> [SettingsNote] {
         var notes: [SettingsNote] = []
         for step in steps {
-            do throws(NetworkSettingsError) {
+            do throws(InterfaceSettingsError) {
                 notes += try executor.perform(step, for: record)
             } catch {
                 switch step {
@@ -190,7 +190,7 @@ final class InterfaceSettings {
     }
 
     /// Undoes what instances left that died. True when there was something.
-    private func removeLeftovers() throws(NetworkSettingsError) -> Bool {
+    private func removeLeftovers() throws(InterfaceSettingsError) -> Bool {
         var isAny = false
         do throws(SystemCallError) {
             try SettingsRecordFile.forEachLeftover(in: paths.stateFolder) { record in

@@ -1,3 +1,4 @@
+internal import CNetlink
 internal import Glibc
 
 /// libnftables, loaded for the moment that it is needed in: loaded it costs a megabyte of private memory, unloaded a tenth of
@@ -23,6 +24,7 @@ internal import Glibc
 
     /// Loads the library.
     init() throws(Failure) {
+        try Self.checkKernel()
         guard let library = unsafe dlopen("libnftables.so.1", RTLD_NOW | RTLD_LOCAL) else {
             throw Failure(reason: "libnftables.so.1 cannot be loaded (package libnftables1)")
         }
@@ -49,6 +51,14 @@ internal import Glibc
     deinit {
         unsafe free(context)
         unsafe dlclose(library)
+    }
+
+    /// Makes sure that the kernel has the sockets that the library needs: where it cannot have one it ends the process.
+    private static func checkKernel() throws(Failure) {
+        let type = Int32(SOCK_RAW.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
+        let number = socket(AF_NETLINK, type, NETLINK_NETFILTER)
+        if number < 0 { throw Failure(reason: "no socket to the kernel's firewall: \(errorText(errno))") }
+        _ = FileDescriptor(adopting: number)
     }
 
     /// Carries out commands, all or none, in the calling thread's network namespace.

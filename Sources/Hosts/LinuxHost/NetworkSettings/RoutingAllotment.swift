@@ -46,7 +46,7 @@ struct RoutingInventory: Sendable {
     private var slots: Set<UInt32> = []
 
     /// Looks at every route and rule of both families.
-    init(asking netlink: borrowing NetlinkSocket) throws(NetworkSettingsError) {
+    init(asking netlink: borrowing NetlinkSocket) throws(InterfaceSettingsError) {
         var tables = tables
         for family in AddressFamily.allCases {
             do throws(NetlinkError) {
@@ -59,7 +59,7 @@ struct RoutingInventory: Sendable {
                     tables.insert(rule.table)
                     // A mark that somebody's rule asks for must not be a tunnel's.
                     tables.insert(rule.mark)
-                    guard rule.protocolNumber == RouteEntry.protocolNumber else { continue }
+                    // Whoever's rules are there, wg-quick's for one.
                     if let slot = RoutingAllotment.slot(of: rule.priority) { slots.insert(slot) }
                 }
             } catch {
@@ -71,7 +71,7 @@ struct RoutingInventory: Sendable {
 
     /// A free table, a mark and a slot. A mark that is given is taken as it is; it is the table's number too when that is free.
     /// Who comes later is tried before those that are there, as with wg-quick.
-    func allotment(mark: UInt32?) throws(NetworkSettingsError) -> RoutingAllotment {
+    func allotment(mark: UInt32?) throws(InterfaceSettingsError) -> RoutingAllotment {
         var table = RoutingAllotment.firstTable
         if let mark, !tables.contains(mark) {
             table = mark

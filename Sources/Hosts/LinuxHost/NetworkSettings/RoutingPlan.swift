@@ -36,7 +36,7 @@ struct RoutingPlan: Hashable {
     /// - Parameter allotment: What the tunnel has for itself; needed when `needsOwnTable` says so.
     init(
         _ settings: PacketTunnelNetworkSettings, _ options: RoutingOptions, allotment: RoutingAllotment?
-    ) throws(NetworkSettingsError) {
+    ) throws(InterfaceSettingsError) {
         let excluded = Self.sorted(settings.excludedRoutes)
         // What is excluded as a whole is not included.
         let included = Self.sorted(settings.includedRoutes).filter { !excluded.contains($0) }

@@ -11,12 +11,12 @@ struct SettingsExecutor: ~Copyable {
     let netlink: NetlinkSocket
 
     /// Carries out a step for the interface of a record.
-    func perform(_ step: SettingsStep, for record: SettingsRecord) throws(NetworkSettingsError) -> [SettingsNote] {
+    func perform(_ step: SettingsStep, for record: SettingsRecord) throws(InterfaceSettingsError) -> [SettingsNote] {
         switch step {
         case .add(let object): return try set(object, .add, for: record)
         case .replace(_, let object): return try set(object, .set, for: record)
         case .remove(let object):
-            do throws(NetworkSettingsError) {
+            do throws(InterfaceSettingsError) {
                 return try remove(object, for: record)
             } catch {
                 if case .refused(_, _, let errno) = error, [ENODEV, ENOENT, ESRCH, EADDRNOTAVAIL].contains(errno) {
@@ -29,7 +29,7 @@ struct SettingsExecutor: ~Copyable {
 
     private func set(
         _ object: SettingsObject, _ verb: SettingsVerb, for record: SettingsRecord
-    ) throws(NetworkSettingsError) -> [SettingsNote] {
+    ) throws(InterfaceSettingsError) -> [SettingsNote] {
         switch object {
         case .sourceValidMark: try SourceValidMark(paths: paths).enable(object)
         case .maximumTransmissionUnit(let size):
@@ -60,7 +60,7 @@ struct SettingsExecutor: ~Copyable {
 
     private func remove(
         _ object: SettingsObject, for record: SettingsRecord
-    ) throws(NetworkSettingsError) -> [SettingsNote] {
+    ) throws(InterfaceSettingsError) -> [SettingsNote] {
         switch object {
         case .sourceValidMark: try SourceValidMark(paths: paths).disable(asking: netlink)
         case .maximumTransmissionUnit:
@@ -87,7 +87,7 @@ struct SettingsExecutor: ~Copyable {
 
     private func changeAddress(
         _ address: InterfaceAddress, of index: UInt32, isAdded: Bool, _ object: SettingsObject
-    ) throws(NetworkSettingsError) {
+    ) throws(InterfaceSettingsError) {
         let message: OpaquePointer
         do throws(NetlinkError) {
             unsafe message = try NetlinkRequest.address(address, of: index, isAdded: isAdded)
@@ -97,7 +97,7 @@ struct SettingsExecutor: ~Copyable {
 
     private func changeRoute(
         _ route: RouteEntry, through index: UInt32, isAdded: Bool, _ object: SettingsObject
-    ) throws(NetworkSettingsError) {
+    ) throws(InterfaceSettingsError) {
         let message: OpaquePointer
         do throws(NetlinkError) {
             unsafe message = try NetlinkRequest.route(route, through: index, isAdded: isAdded)
@@ -107,7 +107,7 @@ struct SettingsExecutor: ~Copyable {
 
     private func ask(
         _ message: OpaquePointer?, _ verb: SettingsVerb, _ object: SettingsObject
-    ) throws(NetworkSettingsError) {
+    ) throws(InterfaceSettingsError) {
         do throws(NetlinkError) {
             try unsafe netlink.perform(message)
         } catch { throw .refused(verb, object, errno: error.errorNumber) }
@@ -115,7 +115,7 @@ struct SettingsExecutor: ~Copyable {
 
     private func runFirewall(
         _ commands: String, _ verb: SettingsVerb, _ object: SettingsObject
-    ) throws(NetworkSettingsError) {
+    ) throws(InterfaceSettingsError) {
         do throws(NFTables.Failure) {
             try NFTables().perform(commands)
         } catch { throw .declined(verb, object, reason: error.reason) }

@@ -75,14 +75,14 @@ struct SettingsRecordFile: ~Copyable {
 
     /// Runs `body` while no other process changes settings.
     static func exclusively<Value>(
-        in folder: String, _ body: () throws(NetworkSettingsError) -> Value
-    ) throws(NetworkSettingsError) -> Value {
+        in folder: String, _ body: () throws(InterfaceSettingsError) -> Value
+    ) throws(InterfaceSettingsError) -> Value {
         let lock = try commonLock(in: folder)
         // The lock ends with its descriptor.
-        return try withExtendedLifetime(lock) { _ throws(NetworkSettingsError) in try body() }
+        return try withExtendedLifetime(lock) { _ throws(InterfaceSettingsError) in try body() }
     }
 
-    private static func commonLock(in folder: String) throws(NetworkSettingsError) -> FileDescriptor {
+    private static func commonLock(in folder: String) throws(InterfaceSettingsError) -> FileDescriptor {
         do throws(SystemCallError) {
             try WholeFile.makeFolder(folder)
             let path = "\(folder)/\(commonLockName)"

@@ -9,7 +9,7 @@ struct SourceValidMark {
     private static let settingPath = "/proc/sys/net/ipv4/conf/all/src_valid_mark"
 
     /// Sets it to 1 unless it is 1, and remembers that.
-    func enable(_ object: SettingsObject) throws(NetworkSettingsError) {
+    func enable(_ object: SettingsObject) throws(InterfaceSettingsError) {
         do throws(SystemCallError) {
             if try WholeFile.read(Self.settingPath).first == UInt8(ascii: "1") { return }
             let memory = try memoryPath()
@@ -31,7 +31,7 @@ struct SourceValidMark {
     }
 
     /// Sets it back if we set it and no rule is left that a tunnel, or wg-quick, put there.
-    func disable(asking netlink: borrowing NetlinkSocket) throws(NetworkSettingsError) {
+    func disable(asking netlink: borrowing NetlinkSocket) throws(InterfaceSettingsError) {
         guard let memory = try? memoryPath(), unsafe access(memory, F_OK) == 0 else { return }
         let rules: [ListedRule]
         do throws(NetlinkError) {

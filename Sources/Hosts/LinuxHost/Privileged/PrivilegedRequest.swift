@@ -100,7 +100,7 @@ enum PrivilegedFailure: Error, Hashable, Codable, Sendable {
     /// The inherited descriptor is not what it was said to be.
     case unsuitableDescriptor
     /// Settings could not be brought into force; those that were before still are.
-    case settings(NetworkSettingsError)
+    case settings(InterfaceSettingsError)
     /// The other side answered something that does not fit the request.
     case unexpectedReply
 }

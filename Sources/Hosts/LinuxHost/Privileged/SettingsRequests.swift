@@ -9,7 +9,7 @@ extension PrivilegedService {
     ) throws(PrivilegedFailure) -> PrivilegedExchange {
         let ofDevice: InterfaceSettings
         if let known = settings[identifier] { ofDevice = known } else { ofDevice = try makeSettings(of: identifier) }
-        do throws(NetworkSettingsError) {
+        do throws(InterfaceSettingsError) {
             let applied = try ofDevice.apply(value, routing: routing)
             settings[identifier] = ofDevice
             return PrivilegedExchange(.settings(applied))

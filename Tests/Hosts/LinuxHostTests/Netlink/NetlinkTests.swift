@@ -56,6 +56,20 @@ import Testing
         }
     }
 
+    @Test func aChangeTellsWhatItIsAbout() {
+        let link = Link(index: 3, name: "lo", maximumTransmissionUnit: 1_500, isUp: true)
+        #expect(NetlinkChange.linkChanged(link).subject == NetlinkSubject(kind: .link, family: nil))
+        #expect(NetlinkChange.linkRemoved(index: 3).subject == NetlinkSubject(kind: .link, family: nil))
+        #expect(
+            NetlinkChange.addressAdded(address("fd00::1"), interfaceIndex: 3).subject
+                == NetlinkSubject(kind: .address, family: .v6))
+        #expect(
+            NetlinkChange.addressRemoved(address("192.0.2.1"), interfaceIndex: 3).subject
+                == NetlinkSubject(kind: .address, family: .v4))
+        #expect(NetlinkChange.routesChanged(.v6).subject == NetlinkSubject(kind: .route, family: .v6))
+        #expect(NetlinkChange.everythingMayHaveChanged.subject == nil)
+    }
+
     @Test func aPortThatLeavesABridgeIsNoRemovedLink() throws {
         try inNewNetworkNamespace {
             var channel = InProcessPrivilegedChannel(PrivilegedService())

@@ -1,4 +1,6 @@
 import FoundationEssentials
+import IPPacket
+import Provider
 import Testing
 
 @testable import LinuxHost
@@ -14,6 +16,14 @@ import Testing
             .setMark([SocketIdentifier(rawValue: 2), SocketIdentifier(rawValue: 3)], mark: 0),
             .closeUDPSockets([SocketIdentifier(rawValue: 2)]), .openControlSocket(interfaceName("wg0")),
             .adoptControlSocket(descriptor: 4), .removeControlSocket(ControlSocketIdentifier(rawValue: 5)),
+            .applySettings(
+                DeviceIdentifier(rawValue: 1),
+                NetworkSettingsMessage(
+                    try tunnelSettings(
+                        ["10.8.0.2/24", "fd00:8::2/64"], included: ["::/0"], excluded: ["fd00::/8"], mtu: 1_400,
+                        dns: DNSSettings(servers: [address("10.8.0.1")], matchDomains: ["corp.example"]))),
+                routing: RoutingOptions(table: .number(7), firewallMark: 9, endpoints: [address("192.0.2.1")])),
+            .clearSettings(DeviceIdentifier(rawValue: 1)),
             .openLinkNotices, .openNetlink(namespaceOf: nil), .openNetlink(namespaceOf: DeviceIdentifier(rawValue: 1)),
         ]
         for request in requests {
@@ -32,6 +42,11 @@ import Testing
                     SocketIdentifierPair(v4: nil, v6: SocketIdentifier(rawValue: 2)),
                 ], port: 51_820, receivesTrains: true),
             .controlSocket(ControlSocketIdentifier(rawValue: 1), folder: "/run", file: "wg0.sock"),
+            .settings(
+                AppliedSettings(
+                    firewallMark: 51_820, table: 51_820, maximumTransmissionUnit: 1_420, notes: [.leftoversRemoved])),
+            .settingsCleared([.resolverFileChangedByOthers, .notUndone(.sourceValidMark, errno: 1)]),
+            .failed(.settings(.refused(.add, .linkUp, errno: 17))),
             .netlink(isHome: false), .failed(.systemCall(SystemCallError("bind", errno: 98))),
             .failed(.controlSocketInUse), .failed(.unknownIdentifier), .failed(.unsuitableDescriptor),
         ]
@@ -39,6 +54,18 @@ import Testing
             let data = try JSONEncoder().encode(reply)
             #expect(try JSONDecoder().decode(PrivilegedReply.self, from: data) == reply)
         }
+    }
+
+    @Test func settingsSurviveTheWayButForProxies() throws {
+        var settings = try tunnelSettings(
+            ["10.8.0.2/24"], included: ["0.0.0.0/0"], excluded: ["10.0.0.0/8"],
+            dns: DNSSettings(
+                servers: [address("fd00::53")], searchDomains: ["a.example"], domainName: "b.example",
+                matchDomains: ["", "c.example"], matchDomainsNoSearch: true))
+        settings.tunnelRemoteAddress = address("192.0.2.1")
+        settings.tunnelOverheadBytes = 60
+        let data = try JSONEncoder().encode(NetworkSettingsMessage(settings))
+        #expect(try JSONDecoder().decode(NetworkSettingsMessage.self, from: data).settings == settings)
     }
 
     @Test func anImpossibleNameIsRefusedByTheReceiver() throws {

@@ -41,6 +41,32 @@ func refuseSending(messages count: UInt32, with error: Int32) throws {
     try refuse(call: sendCall, whoseArgument: 2, is: count, with: error)
 }
 
+/// Makes the kernel answer `EPERM` to this thread when it asks for sockets to the firewall, as long as it lives.
+func refuseFirewallSockets() throws {
+    #if arch(x86_64)
+        let socketCall: UInt32 = 41
+    #else
+        let socketCall: UInt32 = 198
+    #endif
+    let netfilter: UInt32 = 12
+    try refuse(call: socketCall, whoseArgument: 2, is: netfilter, with: EPERM)
+}
+
+/// Gives this thread a mount namespace, or a table of descriptors, of its own, as long as it lives.
+func leaveShared(_ resource: SharedResource) throws {
+    typealias Unshare = @convention(c) (Int32) -> Int32
+    guard let symbol = unsafe dlsym(nil, "unshare") else { throw SystemCallError("dlsym", errno: ENOSYS) }
+    // unshare(2) takes one integer.
+    let unshare = unsafe unsafeBitCast(symbol, to: Unshare.self)
+    guard unshare(resource.rawValue) == 0 else { throw SystemCallError("unshare", errno: errno) }
+}
+
+/// What threads of a process share unless one leaves it; the values are the kernel's.
+enum SharedResource: Int32 {
+    case descriptors = 0x400
+    case mounts = 0x20000
+}
+
 private func refuse(call: UInt32, whoseArgument argument: UInt32, is value: UInt32, with error: Int32) throws {
     // prctl has variable arguments, which Swift cannot call by name; on 64-bit Linux integers are passed alike either
     // way.

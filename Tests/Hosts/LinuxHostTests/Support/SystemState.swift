@@ -5,6 +5,22 @@ import Testing
 
 @testable import LinuxHost
 
+/// Runs `body` in a network namespace of its own, with a TUN device that has been up before and whose settings are kept in a
+/// temporary folder.
+func withTunnel<Result>(
+    _ name: String, _ body: (borrowing TUNDevice, InterfaceSettings, SettingsPaths) throws -> Result
+) throws -> Result {
+    try inTemporaryFolder { folder in
+        try inNewNetworkNamespace {
+            let paths = settingsPaths(folder)
+            var channel = InProcessPrivilegedChannel(PrivilegedService())
+            let device = try channel.openTUN(named: interfaceName(name), maximumTransmissionUnit: 1_500)
+            try letTheKernelGiveAQueue(to: name)
+            return try body(device, try interfaceSettings(name, paths), paths)
+        }
+    }
+}
+
 /// What a command that ends with 0 writes to standard output, run in the calling thread's namespaces.
 func output(of command: String...) throws -> String {
     try output(of: command)

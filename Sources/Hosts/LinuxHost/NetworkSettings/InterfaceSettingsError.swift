@@ -1,8 +1,9 @@
 internal import CLinux
 internal import Glibc
+internal import Provider
 
 /// Why settings were not applied. Nothing of them is in force then.
-enum NetworkSettingsError: Error, Hashable, Codable, Sendable {
+enum InterfaceSettingsError: Error, Hashable, Codable, Sendable {
     /// The system refused a step, with this error number.
     case refused(SettingsVerb, SettingsObject, errno: Int32)
     /// A program or library that a step needs refused it, in its own words.
@@ -38,7 +39,7 @@ enum SettingsVerb: String, Hashable, Codable, Sendable {
     case set
 }
 
-extension NetworkSettingsError: CustomStringConvertible {
+extension InterfaceSettingsError: CustomStringConvertible {
     /// What could not be done and why, for whoever configured it: it names addresses.
     var description: String {
         switch self {
@@ -57,7 +58,7 @@ extension NetworkSettingsError: CustomStringConvertible {
     }
 }
 
-extension NetworkSettingsError {
+extension InterfaceSettingsError {
     /// The system's number for the reason.
     var errorNumber: Int32 {
         switch self {
@@ -87,6 +88,17 @@ extension NetlinkError {
         case .refused(let errno): errno
         case .library: EIO
         case .malformedAnswer: EPROTO
+        }
+    }
+}
+
+extension InterfaceSettingsError {
+    /// The failure as a provider is told it.
+    var asNetworkSettingsError: NetworkSettingsError {
+        switch self {
+        case .excludedRoutesInMainTable: .networkSettingsInvalid
+        case .refused(_, _, errno: EINVAL), .refused(_, _, errno: EEXIST): .networkSettingsInvalid
+        default: .networkSettingsFailed
         }
     }
 }
