@@ -1,4 +1,5 @@
 import ByteAccess
+import CLinux
 import Glibc
 import IPPacket
 import Provider
@@ -129,8 +130,8 @@ private func connects(
 
 private func boundSocket(_ address: IPAddress, port: UInt16) throws -> FileDescriptor {
     let family = AddressFamily(of: address).socketFamily
-    let descriptor = FileDescriptor(
-        adopting: try systemCall("socket") { socket(family, Int32(SOCK_STREAM.rawValue) | 0o2000000, 0) })
+    let type = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
+    let descriptor = FileDescriptor(adopting: try systemCall("socket") { socket(family, type, 0) })
     let number = descriptor.rawValue
     _ = try systemCall("bind") { unsafe withKernelAddress(address, port: port) { unsafe bind(number, $0, $1) } }
     return descriptor
