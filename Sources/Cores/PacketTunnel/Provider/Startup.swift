@@ -63,7 +63,8 @@ extension PacketTunnelProvider {
             emit(.completeStart(request.id, .invalidConfiguration(error)))
             return
         }
-        log(.info, "starting a tunnel to \(target.configuration.peers.count) peers")
+        let starter = request.options == nil ? "the system" : "a program"
+        log(.info, "\(public: starter) starts a tunnel to \(target.configuration.peers.count) peers")
         peers.replace(with: target.configuration)
         let resolution = lookUp(target.configuration.peers, at: now)
         phase = .connecting(Startup(id: request.id, target: target, step: .resolving(resolution)))

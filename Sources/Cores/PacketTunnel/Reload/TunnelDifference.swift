@@ -85,8 +85,8 @@ struct TunnelDifference: Sendable {
     }
 
     private func appendAllowedIPs(to changes: inout [DeviceChange]) {
-        // Removed peers have lost their prefixes by then.
-        let oldOwners = Self.owners(of: old.peers.filter { newPeers[$0.publicKey] != nil })
+        // Removed peers have lost their prefixes by then: these are nobody's, whoever else named them.
+        let oldOwners = Self.owners(of: old.peers).filter { newPeers[$0.value] != nil }
         let newOwners = Self.owners(of: new.peers)
         for peer in old.peers {
             for prefix in peer.allowedIPs where oldOwners[prefix] == peer.publicKey && newOwners[prefix] == nil {

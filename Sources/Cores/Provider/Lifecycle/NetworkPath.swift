@@ -1,7 +1,8 @@
 public import IPPacket
 
 /// The way by which the machine reaches the network outside of every tunnel: what Apple's NWPath says of it. Two paths that are
-/// equal lead the same way; anything else is a change that a provider has to follow.
+/// equal lead the same way; anything else is a change that a provider has to follow. A host therefore lists addresses in an order
+/// that stays while they do.
 public struct NetworkPath: Hashable, Sendable {
     /// Whether the path can be used.
     public enum Status: Hashable, Sendable {
@@ -27,14 +28,11 @@ public struct NetworkPath: Hashable, Sendable {
     public var supportsIPv4: Bool
     /// True when IPv6 destinations can be reached.
     public var supportsIPv6: Bool
-    /// The largest packet of the interface in bytes; nil when it is not known.
-    public var mtu: Int?
 
     /// A path over an interface.
     public init(
         status: Status = .satisfied, interfaceIndex: UInt32 = 0, interfaceName: String = "",
-        addresses: [IPAddress] = [], gateways: [IPAddress] = [], supportsIPv4: Bool = true, supportsIPv6: Bool = true,
-        mtu: Int? = nil
+        addresses: [IPAddress] = [], gateways: [IPAddress] = [], supportsIPv4: Bool = true, supportsIPv6: Bool = true
     ) {
         self.status = status
         self.interfaceIndex = interfaceIndex
@@ -43,7 +41,6 @@ public struct NetworkPath: Hashable, Sendable {
         self.gateways = gateways
         self.supportsIPv4 = supportsIPv4
         self.supportsIPv6 = supportsIPv6
-        self.mtu = mtu
     }
 
     /// No path at all.

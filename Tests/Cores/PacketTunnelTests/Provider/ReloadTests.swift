@@ -100,6 +100,19 @@ struct ReloadTests {
         #expect(rig.provider.currentStatus.peers.map(\.publicKey) == [key(2), key(3)])
     }
 
+    @Test("A prefix that a removed peer had from another one goes back to that one")
+    func sharedPrefix() {
+        var rig = Rig()
+        var configuration = tunnel(peer(1, at: nil), peer(2, at: nil))
+        configuration.peers[1].allowedIPs.append(prefix("10.8.0.1/32"))
+        rig.bringUp(configuration)
+        configuration.peers[1].allowedIPs = []
+        configuration.peers.remove(at: 1)
+        let id = rig.handle(.reload(request(2, configuration))).applies.first?.1
+        let actions = id.map { rig.handle(.settingsApplied($0, nil)) } ?? []
+        #expect(actions.changes == [.removePeer(key(2)), .addAllowedIP(prefix("10.8.0.1/32"), for: key(1))])
+    }
+
     @Test("Another port opens sockets before anything else is touched; when that fails, nothing is")
     func sockets() throws {
         var rig = connected()

@@ -15,6 +15,10 @@ struct RandomHost {
     private var pending: [(OperationID, Pending)] = []
     /// Operations that were answered or given up: answering them again is what a slow system does.
     private var stale: [OperationID] = []
+    /// What comes in together; nil when things come in one by one.
+    private var batch: [TunnelEvent]?
+    /// True while what came in together is noted.
+    private var isBatch = false
     private var nextRequest: UInt64 = 0
     private var nextMessage: UInt64 = 0
 
@@ -47,7 +51,7 @@ struct RandomHost {
 
     /// Lets one random thing happen.
     mutating func step(onlyLifecycleAndMessages: Bool = false) {
-        switch generator.below(onlyLifecycleAndMessages ? 9 : 22) {
+        switch generator.below(onlyLifecycleAndMessages ? 9 : 23) {
         case 0, 1: ask()
         case 2: leave()
         case 3: start()
@@ -64,6 +68,7 @@ struct RandomHost {
         case 18: handle(.handshakeGivenUp(key(UInt8(1 + generator.below(4)))))
         case 19: handle(.endpointChanged(key(UInt8(1 + generator.below(4))), endpoint(UInt8(generator.below(9)))))
         case 20: handle(.memoryUsed(UInt64(generator.below(1100))))
+        case 21: handleBatch()
         default: if generator.below(8) == 0 { handle(.fail(.interfaceFailed)) } else { answerStale() }
         }
     }
@@ -189,13 +194,34 @@ struct RandomHost {
             case 2: .socketsOpened(id, nil)
             default: .settingsApplied(id, nil)
             }
-        let before = rig.provider.currentStatus
+        let before = rig.status
         handle(event)
-        check(rig.provider.currentStatus.status == before.status)
+        check(rig.status == before)
     }
 
     private mutating func handle(_ event: TunnelEvent) {
-        note(rig.handle(event))
+        if batch != nil { batch?.append(event) } else { note(rig.handle(event)) }
+    }
+
+    /// Several things come in at one moment, often a stop among them.
+    private mutating func handleBatch() {
+        batch = []
+        for _ in 0..<generator.below(5) {
+            switch generator.below(7) {
+            case 0: start()
+            case 1: reload()
+            case 2: ask()
+            case 3: stop()
+            case 4: handle(.pathChanged([wiFi, cellular, .none][generator.below(3)]))
+            case 5: handle(generator.below(2) == 0 ? .sleep : .wake)
+            default: answer()
+            }
+        }
+        let events = batch ?? []
+        batch = nil
+        isBatch = true
+        note(rig.handle(events))
+        isBatch = false
     }
 
     // MARK: What is asked for
@@ -206,11 +232,11 @@ struct RandomHost {
 
     private mutating func note(_ actions: [Action]) {
         for (position, action) in actions.enumerated() { note(action, isLast: position == actions.count - 1) }
-        let status = rig.provider.currentStatus
-        if status.status == .connected { wasConnected = true }
-        check((status.status == .reasserting) == isReasserting)
+        let status = rig.status
+        if status == .connected { wasConnected = true }
+        check((status == .reasserting) == isReasserting)
         check(!isReasserting || isSuspended)
-        check(isLinkUp == (status.status == .connected), "the link is up while the tunnel is")
+        check(isLinkUp == (status == .connected), "the link is up while the tunnel is")
         if rig.status == .disconnected {
             check(!pending.contains { if case .name = $0.1 { true } else { false } }, "a name is still looked up")
             for (id, _) in pending { retire(id) }
@@ -226,8 +252,9 @@ struct RandomHost {
             check(openReloads.remove(id.rawValue) != nil, "a reload is completed twice")
             if case .success = result { liveNames = names(of: id) }
         case .completeStop:
-            check(openStops > 0, "nobody asked for a stop")
-            check(isLast || !openStarts.isEmpty, "something follows a stop that no start asked for")
+            // Of several that come in together, each may find the tunnel down, and others may follow the last.
+            check(openStops > 0 || isBatch, "nobody asked for a stop")
+            check(isLast || isBatch || !openStarts.isEmpty, "something follows a stop that no start asked for")
             openStops = 0
         case .completeSleep: break
         case .cancelTunnel: check(!isLinkUp)

@@ -41,6 +41,12 @@ struct Rig {
     /// Lets something happen. Returns what is asked for, without log lines.
     @discardableResult
     mutating func handle(_ events: TunnelEvent...) -> [Action] {
+        handle(events)
+    }
+
+    /// Lets several things happen at one moment.
+    @discardableResult
+    mutating func handle(_ events: [TunnelEvent]) -> [Action] {
         let actions = provider.handle(events, at: now)
         return checked(actions)
     }
