@@ -52,7 +52,6 @@ extension QuickConfigurationReader {
             peer.publicKey = publicKey
         case .presharedKey: peer.presharedKey = try value.secretKey()
         case .allowedIPs:
-            if value.isEmpty { return }
             try value.forEachItem(.prefix, whiteSpaceSeparates: false) { item throws(Problem) in
                 try Self.change(&peer.allowedIPs, item)
             }

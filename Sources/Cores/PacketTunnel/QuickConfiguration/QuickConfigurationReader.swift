@@ -7,7 +7,7 @@ extension QuickConfiguration {
     /// Reads a wg-quick file: UTF-8, lines that end with a line feed, with or without a carriage return before it.
     ///
     /// It is stricter than wg-quick and wg where they take silently what makes no sense: keys that are given twice, two
-    /// sections for one peer, empty values (but for `AllowedIPs`), white space within a value, numbers out of their range,
+    /// sections for one peer, empty values, white space within a value, numbers out of their range,
     /// the names of ports and routing tables, IPv6 endpoints without brackets.
     ///
     /// - Parameter bytes: The file. Its secret keys are decoded into memory that is wiped; the bytes themselves are the

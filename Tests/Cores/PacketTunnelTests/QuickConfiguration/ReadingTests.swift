@@ -65,7 +65,6 @@ struct ReadingTests {
         Endpoint = [2001:db8::1]:51820
         PersistentKeepalive = 25
         [Peer]
-        AllowedIPs =
         Endpoint = vpn.example.com:1
         PersistentKeepalive = off
         PublicKey = \(SampleKeys.otherPeer)

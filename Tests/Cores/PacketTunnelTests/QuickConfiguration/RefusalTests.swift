@@ -124,6 +124,9 @@ struct RefusalTests {
             ["wg0.conf:2: PostUp: expected text in UTF-8 without control characters"]
         ),
         (
+            peer + "AllowedIPs =", ["wg0.conf:3: AllowedIPs: expected a prefix such as 10.8.0.0/24 or fd00:8::/64"]
+        ),
+        (
             peer + "AllowedIPs = 10.0.0.0/8 10.1.0.0/16",
             ["wg0.conf:3: AllowedIPs: expected a prefix such as 10.8.0.0/24 or fd00:8::/64"]
         ),
