@@ -7,6 +7,8 @@ import PackageDescription
 /// Each target at `Sources/<name>`, with the products of the main package that it uses.
 let fuzzTargets: [(name: String, products: [String])] = [
     ("FuzzIPPacket", ["IPPacket"]),
+    ("FuzzJSON5", ["JSON5"]),
+    ("FuzzQuickConfiguration", ["PacketTunnel", "WireGuard"]),
     ("FuzzSegmentation", ["IPPacket"]),
     ("FuzzUAPI", ["WireGuard", "OpenSSLCrypto"]),
     ("FuzzWireGuard", ["WireGuard", "OpenSSLCrypto", "SimulatedHost"]),

@@ -22,7 +22,9 @@ extension [UInt8] {
     }
 
     /// Lets `body` read the bytes.
-    public func read<Result>(_ body: (RawSpan) throws -> Result) rethrows -> Result {
+    public func read<Result, Failure: Error>(
+        _ body: (RawSpan) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
         // Bytes have no padding.
         try unsafe body(span.bytes)
     }
