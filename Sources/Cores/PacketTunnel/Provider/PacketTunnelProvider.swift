@@ -99,6 +99,10 @@ public struct PacketTunnelProvider: Sendable {
         }
     }
 
+    /// When ``handleDeadlines(at:)`` has to be called if nothing happens before; nil for never. It is never a time that was
+    /// handled. Reading it costs nothing: a host may, after each packet.
+    public private(set) var nextDeadline: Instant?
+
     /// True while the machine sleeps.
     var isAsleep: Bool { sleptAt != nil }
 
@@ -127,14 +131,6 @@ public struct PacketTunnelProvider: Sendable {
             publish()
         }
         return takeActions()
-    }
-
-    /// When ``handleDeadlines(at:)`` has to be called if nothing happens before; nil for never. It is never a time that was
-    /// handled.
-    public var nextDeadline: Instant? {
-        guard !isAsleep else { return nil }
-        return [longPolls.nextDeadline, settings.deadline, phase.deadline, remaps.lazy.map(\.deadline).min()]
-            .lazy.compactMap(\.self).min()
     }
 
     /// Does what is due. Returns what the host is to do, in order.
@@ -210,8 +206,22 @@ public struct PacketTunnelProvider: Sendable {
     }
 
     private mutating func takeActions() -> [Action] {
-        defer { actions.removeAll() }
-        return actions
+        nextDeadline = isAsleep ? nil : earliestDeadline
+        let taken = actions
+        actions = []
+        return taken
+    }
+
+    private var earliestDeadline: Instant? {
+        var earliest = phase.deadline
+        func consider(_ deadline: Instant?) {
+            guard let deadline else { return }
+            earliest = earliest.map { min($0, deadline) } ?? deadline
+        }
+        consider(longPolls.nextDeadline)
+        consider(settings.deadline)
+        for remap in remaps { consider(remap.deadline) }
+        return earliest
     }
 
     // MARK: Status
