@@ -21,7 +21,7 @@ let package = Package(
         .executableTarget(
             name: "microbench",
             dependencies: ["CMeasurement"]
-                + ["IPPacket", "WireGuard", "OpenSSLCrypto"].map { .product(name: $0, package: "sluice") },
+                + ["IPPacket", "DNSMessage", "WireGuard", "OpenSSLCrypto"].map { .product(name: $0, package: "sluice") },
             swiftSettings: settings),
     ]
 )

@@ -18,6 +18,7 @@ struct Suite {
     mutating func run() throws {
         try measureFormats()
         try measureSegmentation()
+        try measureDNS()
         try measureCryptography()
         try measureDevice()
     }
@@ -47,6 +48,19 @@ struct Suite {
         try add("join/tcp-\(shape)") { Joining(isTCP: true) }
         try add("join/udp-\(shape)") { Joining(isTCP: false) }
         try add("join/alone-\(shape)") { Joining(isTCP: true, alone: true) }
+    }
+
+    private mutating func measureDNS() throws {
+        try add("dns/query") { QueryParsing() }
+        try add("dns/answer") { AnswerWalking() }
+        try add("dns/age") { Aging() }
+        try add("dns/cache-hit") { CacheHit() }
+        try add("dns/failure") { SmallAnswers(.failure) }
+        try add("dns/negative") { SmallAnswers(.negative) }
+        try add("dns/addresses") { SmallAnswers(.addresses) }
+        for length in [1, 64, 1460] {
+            try add("dns/framing-\(length)") { Framing(pieceLength: length) }
+        }
     }
 
     private mutating func measureCryptography() throws {
