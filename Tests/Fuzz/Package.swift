@@ -6,8 +6,11 @@ import PackageDescription
 
 /// Each target at `Sources/<name>`, with the products of the main package that it uses.
 let fuzzTargets: [(name: String, products: [String])] = [
+    ("FuzzDNSFraming", ["DNSMessage"]),
+    ("FuzzDNSMessage", ["DNSMessage"]),
     ("FuzzIPPacket", ["IPPacket"]),
     ("FuzzJSON5", ["JSON5"]),
+    ("FuzzLDNSMessage", ["DNSMessage", "LDNSMessage"]),
     ("FuzzQuickConfiguration", ["PacketTunnel", "WireGuard"]),
     ("FuzzSegmentation", ["IPPacket"]),
     ("FuzzUAPI", ["WireGuard", "OpenSSLCrypto"]),

@@ -5,6 +5,8 @@ public import DNSMessage
 public enum LDNSError: Error, Hashable, Sendable {
     /// ldns does not take the message or the text.
     case refused(LDNSStatus)
+    /// The message has a record of a type whose data ldns reads otherwise than its standard has it, going on in the middle of it.
+    case unreadableType(RecordType)
     /// What ldns made is not in order.
     case malformed(DNSMessageError)
     /// The text holds a zero or a line break, so that it is not one record.

@@ -11,8 +11,14 @@ internal import IPPacket
 public struct LDNSPacket: ~Copyable {
     private let packet: UnsafeMutablePointer<ldns_pkt>
 
-    /// Lets ldns read a message that was checked.
+    /// Lets ldns read a message that was checked, unless a record in it is of one of ``unreadableTypes``.
     public init(_ message: borrowing DNSMessageView) throws(LDNSError) {
+        var records = message.records
+        while let record = records.next() {
+            for index in Self.unreadableTypes.indices where Self.unreadableTypes[index] == record.type.rawValue {
+                throw .unreadableType(record.type)
+            }
+        }
         var packet: UnsafeMutablePointer<ldns_pkt>?
         let bytes = message.bytes
         // ldns reads `count` bytes and copies what it keeps.
@@ -28,6 +34,11 @@ public struct LDNSPacket: ~Copyable {
         // The packet is this value's own and goes away here, with all that is in it.
         unsafe ldns_pkt_free(packet)
     }
+
+    /// Types whose data ldns does not read to its end. It takes the rest for the next record: that of NSAP-PTR (23), a name for RFC 1706,
+    /// it takes for a string, of SINK (40) it reads the first byte alone, and of HIP (55) names in its own way. None of them concerns any
+    /// policy, and a message with them can be forwarded without ldns.
+    static let unreadableTypes: InlineArray<3, UInt16> = [23, 40, 55]
 
     /// The message as `dig` and `drill` show it: header, sections, and what ldns knows of EDNS.
     ///

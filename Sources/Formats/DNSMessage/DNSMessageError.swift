@@ -23,8 +23,10 @@ public enum DNSMessageError: Error, Hashable, Sendable {
     case nameTooLong
     /// A length octet of 64 to 191: the extended and the reserved label types (RFC 6891 §5).
     case reservedLabelType
-    /// A compression pointer to itself or to what is behind it.
+    /// A compression pointer to itself, to what is behind it, or to labels that go on where it is.
     case forwardPointer
+    /// A compression pointer to something that is neither a name before it nor the end of one.
+    case pointerToNoName
     /// A compression pointer into the header.
     case pointerIntoHeader
     /// More compression pointers in one name than a name has labels.

@@ -28,11 +28,14 @@ public struct DNSMessageView: ~Escapable {
         guard bytes.byteCount <= Self.maximumByteCount else { throw .messageTooLong }
         guard header.questionCount <= 1 else { throw .invalidQuestionCount }
         self.header = header
-        questionLayout = header.questionCount == 0 ? nil : try QuestionLayout(checking: bytes)
+        var names = NameStarts()
+        let question = header.questionCount == 0 ? nil : try QuestionLayout(checking: bytes)
+        if let question { try names.add(question.name, in: bytes) }
+        questionLayout = question
 
-        var walk = RecordWalk(header, at: questionLayout?.endOffset ?? DNSHeader.byteCount)
+        var walk = RecordWalk(header, at: question?.endOffset ?? DNSHeader.byteCount)
         var opt: RecordLayout?
-        while let record = try walk.nextChecked(in: bytes) {
+        while let record = try walk.nextChecked(in: bytes, names: &names) {
             if record.type == .opt {
                 guard record.section == .additional else { throw .misplacedOPT }
                 guard opt == nil else { throw .repeatedOPT }

@@ -2,7 +2,8 @@ import ByteAccess
 
 extension MessageEditing {
     /// Takes the OPT record of a message away, whatever is in it, and writes another at the end, so that the whole fits into `limit`
-    /// bytes: whole RRsets go when there is not enough room, and TC is set then.
+    /// bytes: whole RRsets go when there is not enough room, and TC is set then. A TSIG record goes too: it is for one hop, and does not
+    /// fit any more when something else has changed.
     ///
     /// - Parameters:
     ///   - message: A buffer with the message at its start and room for the record.
@@ -15,7 +16,8 @@ extension MessageEditing {
         in message: inout MutableRawSpan, count: Int, with edns: EDNSFields?, responseCode: ResponseCode? = nil,
         limit: Int = DNSMessageView.maximumByteCount
     ) throws(DNSMessageError) -> Int {
-        var count = try removeOPT(from: &message, count: count)
+        var count = try removeTSIG(from: &message, count: count)
+        count = try removeOPT(from: &message, count: count)
         guard let edns else {
             return try truncate(&message, count: count, to: limit)
         }
@@ -29,6 +31,21 @@ extension MessageEditing {
         header.flags.responseCode = code
         header.store(into: &message)
         return end
+    }
+
+    /// Takes a TSIG record away, which is the last one.
+    ///
+    /// - Returns: The length of the message afterwards.
+    private static func removeTSIG(from message: inout MutableRawSpan, count: Int) throws(DNSMessageError) -> Int {
+        var walk = try RecordWalk(parsing: message.bytes.extracting(..<count))
+        while let record = try walk.next(in: message.bytes.extracting(..<count)) {
+            guard record.type == .tsig, walk.isAtEnd else { continue }
+            var header = try DNSHeader(parsing: message.bytes)
+            header[record.section] -= 1
+            header.store(into: &message)
+            return record.offset
+        }
+        return count
     }
 
     /// Takes the OPT record away.

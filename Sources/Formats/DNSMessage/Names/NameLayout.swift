@@ -20,16 +20,18 @@ public struct NameLayout: Hashable, Sendable, BitwiseCopyable {
 
     /// Follows the name at `offset` to its end.
     ///
-    /// Pointers may only go back: each to before the beginning of the labels that it ends. So the walk ends, whatever the bytes.
+    /// Pointers may only go back: each to labels that end before those begin that the pointer ends. So the walk ends, whatever the bytes,
+    /// and nothing in it depends on what is behind the name.
     init(checking bytes: RawSpan, at offset: Int) throws(DNSMessageError) {
         var position = offset
         var start = offset
+        var limit = bytes.byteCount
         var end = -1
         var length = 1
         var labels = 0
         var pointers = 0
         while true {
-            guard position < bytes.byteCount else { throw .truncatedName }
+            guard position < limit else { throw pointers == 0 ? .truncatedName : .forwardPointer }
             let octet = Int(bytes.uint8(at: position))
             if octet == 0 { break }
             if octet < 0x40 {
@@ -40,7 +42,7 @@ public struct NameLayout: Hashable, Sendable, BitwiseCopyable {
                 continue
             }
             guard octet >= 0xC0 else { throw .reservedLabelType }
-            guard position + 2 <= bytes.byteCount else { throw .truncatedName }
+            guard position + 2 <= limit else { throw pointers == 0 ? .truncatedName : .forwardPointer }
             let target = Int(bytes.bigEndianUInt16(at: position) & 0x3FFF)
             guard target < start else { throw .forwardPointer }
             guard target >= DNSHeader.byteCount else { throw .pointerIntoHeader }
@@ -48,6 +50,7 @@ public struct NameLayout: Hashable, Sendable, BitwiseCopyable {
             guard pointers <= Self.maximumLabelCount else { throw .tooManyPointers }
             if end < 0 { end = position + 2 }
             position = target
+            limit = start
             start = target
         }
         self.offset = offset

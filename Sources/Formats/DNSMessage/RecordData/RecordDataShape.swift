@@ -94,14 +94,18 @@ struct RecordDataShape: BitwiseCopyable {
     }
 
     /// Checks the data of a record. Names in it may point back into the message, but must end within the data.
-    func check(_ data: Range<Int>, in message: RawSpan) throws(DNSMessageError) {
+    func check(
+        _ data: Range<Int>, in message: RawSpan, names starts: inout NameStarts
+    ) throws(DNSMessageError) {
         var offset = data.lowerBound + Int(fixed)
         guard offset <= data.upperBound else { throw .invalidRecordDataLength }
         for _ in 0..<strings { try Self.passString(in: message, at: &offset, end: data.upperBound) }
         for _ in 0..<names {
             guard offset < data.upperBound else { throw .invalidRecordDataLength }
             // The span ends with the data, so that no label goes beyond it; pointers lead to what is before it.
-            offset = try NameLayout(checking: message.extracting(..<data.upperBound), at: offset).endOffset
+            let name = try NameLayout(checking: message.extracting(..<data.upperBound), at: offset)
+            try starts.add(name, in: message)
+            offset = name.endOffset
         }
         try checkTail(offset..<data.upperBound, in: message)
     }

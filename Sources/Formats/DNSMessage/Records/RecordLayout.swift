@@ -90,12 +90,15 @@ struct RecordWalk: BitwiseCopyable {
     }
 
     /// The next record, its owner's name and its data checked too; nil behind the last one.
-    mutating func nextChecked(in bytes: RawSpan) throws(DNSMessageError) -> RecordLayout? {
+    mutating func nextChecked(
+        in bytes: RawSpan, names: inout NameStarts
+    ) throws(DNSMessageError) -> RecordLayout? {
         guard let section = nextSection() else { return nil }
         guard offset < bytes.byteCount else { throw .truncatedRecord }
         let owner = try NameLayout(checking: bytes, at: offset)
+        try names.add(owner, in: bytes)
         let layout = try RecordLayout(parsing: bytes, at: offset, nameEnd: owner.endOffset, section: section)
-        try RecordDataShape(of: layout.type).check(layout.data, in: bytes)
+        try RecordDataShape(of: layout.type).check(layout.data, in: bytes, names: &names)
         offset = layout.endOffset
         return layout
     }

@@ -65,8 +65,8 @@ extension MessageWriter {
         }
     }
 
-    /// Writes the question and those records of a checked message that `isKept` picks. The OPT record is never copied: it is for one
-    /// hop only (RFC 6891 §6.2.6).
+    /// Writes the question and those records of a checked message that `isKept` picks. OPT and TSIG are never copied: they are for one
+    /// hop only (RFC 6891 §6.2.6, RFC 8945 §5.5).
     public mutating func append(
         contentsOf message: borrowing DNSMessageView, into output: inout MutableRawSpan,
         where isKept: (borrowing RecordView) -> Bool
@@ -77,7 +77,7 @@ extension MessageWriter {
         }
         var records = message.records
         while let record = records.next() {
-            if record.type == .opt || !isKept(record) { continue }
+            if record.type == .opt || record.type == .tsig || !isKept(record) { continue }
             try append(record, into: &output)
         }
     }
