@@ -134,7 +134,8 @@ final class InterfaceSettings {
         _ steps: [SettingsStep], from old: SettingsRecord, to new: SettingsRecord
     ) throws(InterfaceSettingsError) -> [SettingsNote] {
         var either = new
-        either.objects = old.objects + new.objects.filter { !old.objects.contains($0) }
+        let had = Set(old.objects)
+        either.objects = old.objects + new.objects.filter { !had.contains($0) }
         do throws(SystemCallError) { try file?.write(either) } catch { throw .record(error) }
         var notes: [SettingsNote] = []
         var done: [SettingsStep] = []

@@ -53,31 +53,43 @@ enum SettingsStep: Hashable {
     /// The steps from `old` to `new`. What is in both is not touched; what is new comes before what is old goes, unless the
     /// kernel cannot have both.
     static func steps(from old: [SettingsObject], to new: [SettingsObject]) -> [SettingsStep] {
+        let (had, wanted) = (Set(old), Set(new))
+        let obsolete = old.filter { !wanted.contains($0) }
+        var displaced: [SettingsObject.Place: SettingsObject] = [:]
+        for object in obsolete { if let place = object.place { displaced[place] = object } }
         var steps: [SettingsStep] = []
-        var left = old.filter { !new.contains($0) }
-        for object in new where !old.contains(object) {
-            guard let index = left.firstIndex(where: { $0.excludes(object) }) else {
+        var gone: Set<SettingsObject> = []
+        for object in new where !had.contains(object) {
+            guard let place = object.place, let other = displaced.removeValue(forKey: place) else {
                 steps.append(.add(object))
                 continue
             }
-            let displaced = left.remove(at: index)
-            steps += object.isSingular ? [.replace(displaced, with: object)] : [.remove(displaced), .add(object)]
+            gone.insert(other)
+            steps += object.isSingular ? [.replace(other, with: object)] : [.remove(other), .add(object)]
         }
-        return steps + left.reversed().map { .remove($0) }
+        return steps + obsolete.reversed().filter { !gone.contains($0) }.map { .remove($0) }
     }
 }
 
 extension SettingsObject {
-    /// True when an interface cannot have both.
-    fileprivate func excludes(_ other: SettingsObject) -> Bool {
-        switch (self, other) {
-        case (.address(let mine), .address(let other)): mine.value.address == other.value.address
-        case (.route(let mine), .route(let other)):
-            mine.table == other.table && mine.destination == other.destination
-        case (.sourceValidMark, .sourceValidMark), (.maximumTransmissionUnit, .maximumTransmissionUnit),
-            (.linkUp, .linkUp), (.firewall, .firewall), (.resolvers, .resolvers):
-            true
-        default: false
+    /// What an interface, or the kernel, has only one object for.
+    fileprivate enum Place: Hashable {
+        case sourceValidMark, maximumTransmissionUnit, linkUp, firewall, resolvers
+        case address(IPAddress)
+        case route(IPPrefix, table: UInt32)
+    }
+
+    /// The object's place; nil when there can be any number.
+    fileprivate var place: Place? {
+        switch self {
+        case .sourceValidMark: .sourceValidMark
+        case .maximumTransmissionUnit: .maximumTransmissionUnit
+        case .linkUp: .linkUp
+        case .firewall: .firewall
+        case .resolvers: .resolvers
+        case .address(let address): .address(address.value.address)
+        case .route(let route): .route(route.destination.value, table: route.table)
+        case .rule: nil
         }
     }
 }

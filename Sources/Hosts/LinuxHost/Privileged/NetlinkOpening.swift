@@ -10,10 +10,7 @@ extension PrivilegedService {
         }
         guard let owned = devices[device] else { throw .unknownIdentifier }
         let home = try openOwnNamespace()
-        let there = FileDescriptor(
-            adopting: try privilegedCall("ioctl(TUNGETDEVNETNS)") {
-                clinux_tun_get_namespace(owned.descriptor.rawValue)
-            })
+        let there = try openNamespace(of: owned)
         if try fileIdentity(of: home) == fileIdentity(of: there) {
             return PrivilegedExchange(.netlink(isHome: true), try netlinkSockets())
         }
@@ -70,6 +67,20 @@ extension PrivilegedService {
         } catch {
             throw .malformedAnswer
         }
+    }
+
+    /// True when a device is in the calling thread's own namespace.
+    func isAtHome(_ device: OwnedDescriptor) throws(PrivilegedFailure) -> Bool {
+        let home = try openOwnNamespace()
+        let there = try openNamespace(of: device)
+        return try fileIdentity(of: home) == fileIdentity(of: there)
+    }
+
+    private func openNamespace(of device: OwnedDescriptor) throws(PrivilegedFailure) -> FileDescriptor {
+        FileDescriptor(
+            adopting: try privilegedCall("ioctl(TUNGETDEVNETNS)") {
+                clinux_tun_get_namespace(device.descriptor.rawValue)
+            })
     }
 
     private func comeBack(to home: borrowing FileDescriptor) {

@@ -25,6 +25,8 @@ extension PrivilegedService {
 
     private func makeSettings(of identifier: DeviceIdentifier) throws(PrivilegedFailure) -> InterfaceSettings {
         guard let device = devices[identifier] else { throw .unknownIdentifier }
+        // Another interface may have its name here.
+        guard try isAtHome(device) else { throw .settings(.unknownInterface) }
         let number = device.descriptor.rawValue
         var flags: Int16 = 0
         // IFNAMSIZ bytes, which the function fills up to a terminator.

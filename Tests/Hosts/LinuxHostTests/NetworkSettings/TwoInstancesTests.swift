@@ -1,3 +1,4 @@
+import ByteAccess
 import Glibc
 import IPPacket
 import Provider
@@ -130,5 +131,66 @@ import Testing
             #expect(third.firewallMark == 254 && third.table == 51_820)
             _ = two.clear()
         }
+    }
+
+    /// An echo request comes in through the first tunnel while the second has the default route.
+    @Test func whatCameInThroughOneIsAnsweredThroughIt() throws {
+        try withTunnel("slt-one") { tunnel, one, paths in
+            var channel = InProcessPrivilegedChannel(PrivilegedService())
+            let other = try channel.openTUN(named: interfaceName("slt-two"), maximumTransmissionUnit: 1_500)
+            let two = try interfaceSettings("slt-two", paths)
+            _ = try one.apply(settings(1), routing: RoutingOptions())
+            _ = try two.apply(settings(2), routing: RoutingOptions())
+            let request = echoRequest(from: [203, 0, 113, 9], to: [10, 8, 1, 2])
+            try inject(request, into: tunnel)
+            #expect(try nextEchoReply(from: tunnel) == address("203.0.113.9"))
+            // And it is the firewall's marks that did it.
+            try run("nft", "delete", "table", "inet", "sluice-slt-one")
+            try run("nft", "delete", "table", "inet", "sluice-slt-two")
+            try inject(echoRequest(from: [203, 0, 113, 10], to: [10, 8, 1, 2]), into: tunnel)
+            #expect(try nextEchoReply(from: other) == address("203.0.113.10"))
+            _ = two.clear()
+            _ = one.clear()
+        }
+    }
+
+    private func inject(_ packet: [UInt8], into tunnel: borrowing TUNDevice) throws {
+        let span = packet.span
+        let isTaken = try tunnel.write(span.octets)
+        #expect(isTaken)
+    }
+
+    /// The destination of the next echo reply that a tunnel is given.
+    private func nextEchoReply(from tunnel: borrowing TUNDevice) throws -> IPAddress {
+        while true {
+            let packet = try tunnel.nextPacket()
+            let span = packet.span
+            let header = try IPHeader(parsing: span.octets)
+            if header.protocolNumber == .icmpv4, packet[header.headerLength] == 0 { return header.destination }
+        }
+    }
+
+    /// An ICMP echo request without data (RFC 792).
+    private func echoRequest(from source: [UInt8], to destination: [UInt8]) -> [UInt8] {
+        var header: [UInt8] = [0x45, 0, 0, 28, 0, 1, 0, 0, 64, 1, 0, 0] + source + destination
+        store(checksum(header), at: 10, of: &header)
+        var message: [UInt8] = [8, 0, 0, 0, 0, 7, 0, 1]
+        store(checksum(message), at: 2, of: &message)
+        return header + message
+    }
+
+    private func store(_ value: UInt16, at offset: Int, of bytes: inout [UInt8]) {
+        bytes[offset] = UInt8(value >> 8)
+        bytes[offset + 1] = UInt8(value & 0xFF)
+    }
+
+    /// RFC 1071, a word at a time.
+    private func checksum(_ bytes: [UInt8]) -> UInt16 {
+        var sum: UInt32 = 0
+        for index in stride(from: 0, to: bytes.count, by: 2) {
+            sum += UInt32(bytes[index]) << 8 | UInt32(bytes[index + 1])
+        }
+        while sum > 0xFFFF { sum = sum >> 16 + sum & 0xFFFF }
+        return ~UInt16(sum)
     }
 }
