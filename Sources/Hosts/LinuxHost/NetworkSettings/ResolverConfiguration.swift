@@ -18,10 +18,18 @@ struct ResolverConfiguration {
         {
             return .resolved(program: program)
         }
-        if let program = ProgramRun.find("resolvconf", in: paths.programFolders) {
+        // systemd's resolvconf is resolvectl under another name: without systemd-resolved it can do nothing.
+        if let program = ProgramRun.find("resolvconf", in: paths.programFolders), !isResolvectl(program) {
             return .resolvconf(program: program, record: "\(recordPrefix())\(interface)")
         }
         return .file
+    }
+
+    private func isResolvectl(_ program: String) -> Bool {
+        guard let path = unsafe realpath(program, nil) else { return false }
+        // realpath allocated it with malloc.
+        defer { unsafe free(path) }
+        return unsafe String(cString: path).hasSuffix("/resolvectl")
     }
 
     /// Sets the resolvers of an interface, in the place of those that it had.

@@ -154,7 +154,8 @@ struct FileState: Equatable {
         }
     }
 
-    /// What resolvconf is called with, by us and by wg-quick, as a program in its place writes it down.
+    /// wg-quick(8)'s `set_dns` and `unset_dns`: the arguments, the lines, and what goes before the name where Debian's resolvconf
+    /// orders its records. A program in resolvconf's place writes down what it is called with.
     @Test func resolvconfIsCalledAsWGQuickCallsIt() throws {
         try withTunnel("slt-dns") { _, settings, paths in
             try makeRecorder("resolvconf", paths)
@@ -192,6 +193,17 @@ struct FileState: Equatable {
                     "resolvectl domain slt-dns b.example a.example ~.", "resolvectl default-route slt-dns yes",
                     "resolvectl revert slt-dns",
                 ])
+        }
+    }
+
+    @Test func theResolvconfOfSystemdIsNotAskedWhileResolvedDoesNotRun() throws {
+        try withTunnel("slt-dns") { _, settings, paths in
+            try makeRecorder("resolvectl", paths)
+            try run("ln", "-s", "resolvectl", "\(paths.programFolders[0])/resolvconf")
+            _ = try settings.apply(value(resolvers), routing: RoutingOptions())
+            #expect(try text(paths.resolverFile).contains("nameserver 10.8.0.1\n"))
+            #expect(settings.clear() == [])
+            #expect(mode(of: "\(paths.stateFolder)-calls") == nil)
         }
     }
 
