@@ -6,6 +6,9 @@ extension JSON5Value {
 
     /// Reads a text: UTF-8, with or without a byte order mark.
     ///
+    /// Foundation reads JSON5 too, but it tells no places, passes over names that come twice, traps on some malformed numbers, and
+    /// costs a program that needs nothing else of it 1.5 MiB of memory.
+    ///
     /// - Throws: The first thing that is not JSON5, or that is beyond ``maximumDepth`` and ``maximumByteCount``.
     public init(reading bytes: RawSpan) throws(JSON5Error) {
         guard bytes.byteCount <= Self.maximumByteCount else {

@@ -65,6 +65,19 @@ struct CheckCommandTests {
         }
     }
 
+    @Test func aTunnelsFileCanBeACredentialOfSystemd() throws {
+        let tunnel = WrongConfiguration(
+            "{ tunnel: { config: 'credential:wg0.conf' } }", quick: "[Interface]\nMTU = 1400\n")
+        try withFiles(tunnel) { folder in
+            // So systemd lets a service's user in.
+            try writeText("[Interface]\nMTU = 1400\n", to: "\(folder)/wg0.conf", mode: 0o440)
+            let outcome = try runSluice(
+                ["check", "--config", "\(folder)/sluice.json5"], in: folder,
+                environment: ["CREDENTIALS_DIRECTORY=\(folder)"])
+            #expect(outcome == ProgramOutcome(status: 0, output: "\(folder)/sluice.json5: fine\n", errors: ""))
+        }
+    }
+
     @Test func aSecretKeyIsInNoMessage() throws {
         let key = "yAnz5TF+lXXJte14tji3zlMNq+hd2rYUIgJBgB3fBmk="
         let quick = "\(key)\n[Interface]\n\(key)\nPrivateKey: \(key)\nPrivateKey = \(key)x\nMTU = \(key)\n[\(key)]\n"

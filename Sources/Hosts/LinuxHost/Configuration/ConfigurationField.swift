@@ -23,6 +23,7 @@ struct ConfigurationField {
         return nil
     }
 
+    /// True or false.
     func boolean() -> Bool? {
         guard case .boolean(let value) = value.content else { return refuse("true or false") }
         return value

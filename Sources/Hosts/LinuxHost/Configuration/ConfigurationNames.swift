@@ -76,7 +76,7 @@ struct KnownNames {
             let name = field.text("the name of \(what.first.map { "aeiou".contains($0) } == true ? "an" : "a") \(what)")
         else { return nil }
         if names.contains(name) || isIncomplete { return name }
-        field.note(.unknownName(name, what: what, nearest: Spelling.nearest(to: name, among: names)))
+        field.note(.unknownName(String(name.prefix(64)), what: what, nearest: Spelling.nearest(to: name, among: names)))
         return nil
     }
 }
