@@ -42,6 +42,24 @@ final class InterfaceSettings {
         }
     }
 
+    /// Adds again what somebody else took away: the kernel an interface's routes when it is set down, wg-quick all rules that look
+    /// like its own. For after a change of links, addresses or routes; it changes nothing when all is there.
+    ///
+    /// - Returns: How much was missing.
+    func restore() -> Int {
+        guard let record else { return 0 }
+        var count = 0
+        for object in record.objects {
+            switch object {
+            case .address, .route, .rule:
+                // What cannot be added, because it is there or the link is down, stays as it is.
+                if (try? executor.perform(.add(object), for: record)) != nil { count += 1 }
+            default: break
+            }
+        }
+        return count
+    }
+
     /// Takes everything back, whatever of it is left; returns what did not go as it should.
     func clear() -> [SettingsNote] {
         guard record != nil else { return [] }

@@ -14,7 +14,14 @@ struct SettingsExecutor: ~Copyable {
     func perform(_ step: SettingsStep, for record: SettingsRecord) throws(InterfaceSettingsError) -> [SettingsNote] {
         switch step {
         case .add(let object): return try set(object, .add, for: record)
-        case .replace(_, let object): return try set(object, .set, for: record)
+        case .replace(let old, let object):
+            do throws(InterfaceSettingsError) {
+                return try set(object, .set, for: record)
+            } catch {
+                // What was there has gone with what was done of it.
+                if case .resolvers = old { _ = try? set(old, .set, for: record) }
+                throw error
+            }
         case .remove(let object):
             do throws(InterfaceSettingsError) {
                 return try remove(object, for: record)

@@ -148,6 +148,15 @@ extension PrivilegedChannel where Self: ~Copyable {
         }
     }
 
+    /// Adds again what somebody took away of a device's settings, and returns how much was missing.
+    mutating func restoreSettings(of device: DeviceIdentifier) throws(PrivilegedFailure) -> Int {
+        let exchange = try exchange(.restoreSettings(device))
+        switch exchange.reply {
+        case .settingsRestored(let count): return count
+        case let reply: throw reply.failure
+        }
+    }
+
     /// Takes back the settings of a device, and returns what is worth a line in the log.
     mutating func clearSettings(of device: DeviceIdentifier) throws(PrivilegedFailure) -> [SettingsNote] {
         let exchange = try exchange(.clearSettings(device))

@@ -63,6 +63,8 @@ enum PrivilegedRequest: Equatable, Codable, Sendable {
     /// Bring settings of a device into force, in the place of those that are: all of them, or none. The device must be in the
     /// service's network namespace. Reply: `settings`.
     case applySettings(DeviceIdentifier, NetworkSettingsMessage, routing: RoutingOptions)
+    /// Add again what somebody took away of the addresses, routes and rules of a device's settings. Reply: `settingsRestored`.
+    case restoreSettings(DeviceIdentifier)
     /// Take back the settings of a device; closing it does so too. Reply: `settingsCleared`.
     case clearSettings(DeviceIdentifier)
 }
@@ -83,6 +85,8 @@ enum PrivilegedReply: Equatable, Codable, Sendable {
     case netlink(isHome: Bool)
     /// Settings are in force.
     case settings(AppliedSettings)
+    /// All of the settings is there again; how much was missing.
+    case settingsRestored(Int)
     /// Settings are not in force any more; what is worth a line in the log.
     case settingsCleared([SettingsNote])
     /// It could not be done.

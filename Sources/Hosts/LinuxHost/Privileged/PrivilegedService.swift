@@ -49,6 +49,9 @@ struct PrivilegedService: ~Copyable {
             case .openLinkNotices: return try openLinkNotices()
             case .applySettings(let identifier, let message, let routing):
                 return try applySettings(message.settings, routing, to: identifier)
+            case .restoreSettings(let identifier):
+                guard devices[identifier] != nil else { throw .unknownIdentifier }
+                return PrivilegedExchange(.settingsRestored(settings[identifier]?.restore() ?? 0))
             case .clearSettings(let identifier): return try clearSettings(of: identifier)
             }
         } catch {

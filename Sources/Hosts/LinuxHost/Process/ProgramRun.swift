@@ -16,34 +16,27 @@ enum ProgramRun {
         folders.lazy.map { "\($0)/\(name)" }.first { unsafe access($0, X_OK) == 0 }
     }
 
-    /// Starts a program, gives it `input` (at most 4,096 bytes, what fits a pipe) on standard input, and waits until it ends. It
-    /// gets nothing of this process's environment but a PATH, and none of its descriptors.
+    /// Starts a program, gives it `input` (at most 4,096 bytes, what fits a pipe) on standard input, and waits until it ends,
+    /// though not for what it started itself. It gets nothing of this process's environment but a PATH, and none of its
+    /// descriptors.
     static func run(_ program: String, _ arguments: [String], input: String = "") throws(SystemCallError) -> Outcome {
         precondition(input.utf8.count <= 4_096, "more than a pipe holds")
         let inputPipe = try Pipe()
         let complaints = try Pipe()
         try give(input, to: inputPipe.writing)
-        let child: pid_t
-        do {
-            // Here this process's copy closes: the end of file comes when the program's does.
-            let writing = complaints.writing
-            child = try spawn(
-                program, arguments, input: inputPipe.reading.rawValue, complaints: writing.rawValue)
-        }
-        let complaintNumber = complaints.reading.rawValue
-        var complaint: [UInt8] = []
-        var chunk = [UInt8](repeating: 0, count: 512)
-        while true {
-            let count = try systemCall("read(pipe)") {
-                // The pointer and the length are the array's own.
-                unsafe chunk.withUnsafeMutableBytes { unsafe read(complaintNumber, $0.baseAddress, $0.count) }
-            }
-            if count == 0 { break }
-            if complaint.count < 1_024 { complaint += chunk[..<count] }
-        }
+        // What it says is read when it has ended: whoever it leaves behind may hold its end for ever. More than a pipe holds it
+        // cannot say, and is told so.
+        try complaints.writing.setNonBlocking()
+        try complaints.reading.setNonBlocking()
+        let child = try spawn(
+            program, arguments, input: inputPipe.reading.rawValue, complaints: complaints.writing.rawValue)
         var status: Int32 = 0
         _ = try systemCall("waitpid") { unsafe waitpid(child, &status, 0) }
-        return Outcome(status: status, complaint: String(decoding: complaint.prefix(1_024), as: UTF8.self))
+        var complaint = [UInt8](repeating: 0, count: 1_024)
+        let number = complaints.reading.rawValue
+        // The pointer and the length are the array's own.
+        let count = unsafe complaint.withUnsafeMutableBytes { unsafe read(number, $0.baseAddress, $0.count) }
+        return Outcome(status: status, complaint: String(decoding: complaint.prefix(max(count, 0)), as: UTF8.self))
     }
 
     /// A pipe, closed on exec.

@@ -116,4 +116,32 @@ import Testing
             _ = settings.clear()
         }
     }
+
+    @Test func whatOthersTakeAwayComesBack() throws {
+        try inTemporaryFolder { folder in
+            try inNewNetworkNamespace {
+                var channel = InProcessPrivilegedChannel(PrivilegedService(settingsPaths: settingsPaths(folder)))
+                let device = try channel.openTUN(named: interfaceName("slt-change"), maximumTransmissionUnit: 1_500)
+                try letTheKernelGiveAQueue(to: "slt-change")
+                let before = try SystemState()
+                _ = try channel.applySettings(
+                    tunnelSettings(
+                        ["10.8.0.2/24", "fd00:8::2/64"], included: Self.full + ["10.9.0.0/16"],
+                        excluded: ["10.1.0.0/16"]),
+                    routing: RoutingOptions(), to: device.identifier)
+                let whole = try comparableState()
+                #expect(try channel.restoreSettings(of: device.identifier) == 0)
+                // As wg-quick does when another tunnel ends.
+                try run("ip", "-4", "rule", "delete", "table", "main", "suppress_prefixlength", "0")
+                try run("ip", "-6", "rule", "delete", "table", "main", "suppress_prefixlength", "0")
+                // With it go the IPv4 routes and the IPv6 addresses.
+                try run("ip", "link", "set", "slt-change", "down")
+                try run("ip", "link", "set", "slt-change", "up")
+                #expect(try channel.restoreSettings(of: device.identifier) > 3)
+                #expect(try comparableState() == whole)
+                #expect(try channel.clearSettings(of: device.identifier) == [])
+                #expect(try SystemState() == before)
+            }
+        }
+    }
 }

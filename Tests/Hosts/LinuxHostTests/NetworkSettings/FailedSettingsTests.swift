@@ -168,4 +168,35 @@ import Testing
             #expect(try SystemState() == before)
         }
     }
+
+    @Test func aDeviceThatIsInAnotherNamespace() throws {
+        try inTemporaryFolder { folder in
+            try inNewNetworkNamespace {
+                var channel = InProcessPrivilegedChannel(PrivilegedService(settingsPaths: settingsPaths(folder)))
+                let device = try channel.openTUN(named: interfaceName("slt-away"), maximumTransmissionUnit: 1_500)
+                let other = try makeNetworkNamespace()
+                try run("ip", "link", "set", "slt-away", "netns", path(of: other))
+                // What has its name here now is somebody else's.
+                try run("ip", "tuntap", "add", "slt-away", "mode", "tun")
+                let before = try SystemState()
+                let value = try full()
+                #expect(throws: PrivilegedFailure.settings(.unknownInterface)) {
+                    try channel.applySettings(value, routing: RoutingOptions(), to: device.identifier)
+                }
+                #expect(try SystemState() == before)
+            }
+        }
+    }
+
+    @Test func theFirewallLibraryDoesNotStayLoaded() throws {
+        try withTunnel("slt-fail") { _, settings, _ in
+            _ = try settings.apply(full(), routing: RoutingOptions())
+            // Another test may have it loaded at this moment.
+            try eventually("the end of the library") {
+                let maps = String(decoding: try WholeFile.read("/proc/self/maps"), as: UTF8.self)
+                return maps.contains("libnftables") ? nil : ()
+            }
+            _ = settings.clear()
+        }
+    }
 }

@@ -219,6 +219,32 @@ struct FileState: Equatable {
         }
     }
 
+    @Test func aProgramThatRefusesAChangeIsToldWhatWas() throws {
+        try withTunnel("slt-dns") { _, settings, paths in
+            try makeRecorder("resolvconf", paths, ending: "tail -n 1 \(paths.stateFolder)-calls | grep -qv 10.6.6.6")
+            _ = try settings.apply(value(DNSSettings(servers: [address("10.8.0.1")])), routing: RoutingOptions())
+            #expect(throws: InterfaceSettingsError.self) {
+                try settings.apply(value(DNSSettings(servers: [address("10.6.6.6")])), routing: RoutingOptions())
+            }
+            #expect(try lines(text("\(paths.stateFolder)-calls")).last == "nameserver 10.8.0.1")
+            _ = settings.clear()
+        }
+    }
+
+    /// One that starts a daemon, which keeps the descriptors that it was given, and one that talks without end.
+    @Test(arguments: ["sleep 60 & echo $! > FILE", "yes no >&2 & echo $! > FILE; head -c 200000 /dev/zero >&2"])
+    func aProgramIsNotWaitedForLongerThanItRuns(script: String) throws {
+        try inTemporaryFolder { folder in
+            try write(
+                "#!/bin/sh\n\(script.replacing("FILE", with: "\(folder)/pid"))\nexit 0\n", to: "\(folder)/program")
+            try run("chmod", "700", "\(folder)/program")
+            let outcome = try ProgramRun.run("\(folder)/program", [])
+            #expect(outcome.status == 0)
+            let child = try #require(pid_t(try lines(text("\(folder)/pid")).first ?? ""))
+            #expect(kill(child, SIGKILL) == 0)
+        }
+    }
+
     @Test func whatIsNoDomainGetsNowhere() throws {
         let resolvers = DNSSettings(
             servers: [address("10.8.0.1")], searchDomains: ["a\nnameserver 6.6.6.6", "-x", "b c", "", "good.example"])

@@ -23,7 +23,7 @@ import Testing
                         ["10.8.0.2/24", "fd00:8::2/64"], included: ["::/0"], excluded: ["fd00::/8"], mtu: 1_400,
                         dns: DNSSettings(servers: [address("10.8.0.1")], matchDomains: ["corp.example"]))),
                 routing: RoutingOptions(table: .number(7), firewallMark: 9, endpoints: [address("192.0.2.1")])),
-            .clearSettings(DeviceIdentifier(rawValue: 1)),
+            .clearSettings(DeviceIdentifier(rawValue: 1)), .restoreSettings(DeviceIdentifier(rawValue: 1)),
             .openLinkNotices, .openNetlink(namespaceOf: nil), .openNetlink(namespaceOf: DeviceIdentifier(rawValue: 1)),
         ]
         for request in requests {
@@ -46,7 +46,7 @@ import Testing
                 AppliedSettings(
                     firewallMark: 51_820, table: 51_820, maximumTransmissionUnit: 1_420, notes: [.leftoversRemoved])),
             .settingsCleared([.resolverFileChangedByOthers, .notUndone(.sourceValidMark, errno: 1)]),
-            .failed(.settings(.refused(.add, .linkUp, errno: 17))),
+            .settingsRestored(3), .failed(.settings(.refused(.add, .linkUp, errno: 17))),
             .netlink(isHome: false), .failed(.systemCall(SystemCallError("bind", errno: 98))),
             .failed(.controlSocketInUse), .failed(.unknownIdentifier), .failed(.unsuitableDescriptor),
         ]
