@@ -20,6 +20,9 @@ struct RoutingOptions: Hashable, Codable, Sendable {
     /// The tunnel's other ends: the MTU is that of the narrowest way to one of them, and a route that covers one must not carry
     /// the tunnel's own datagrams.
     var endpoints: [TextCoded<IPAddress>] = []
+    /// True when every route is in a table of the tunnel's own, not only those that have to be: what carries the mark, and
+    /// connections that came in by another interface, then go round all of them. It takes two rules for each route.
+    var keepsMarkedTrafficOut = false
     /// True when what goes to port 53 takes the tunnel although the server is on a link of the machine's own, or has a route
     /// in the main table. It takes a table of the tunnel's own to do so.
     var routesDNSIntoTunnel = false
@@ -27,11 +30,12 @@ struct RoutingOptions: Hashable, Codable, Sendable {
     /// Options for a tunnel to `endpoints`.
     init(
         table: Table = .automatic, firewallMark: UInt32? = nil, endpoints: [IPAddress] = [],
-        routesDNSIntoTunnel: Bool = false
+        keepsMarkedTrafficOut: Bool = false, routesDNSIntoTunnel: Bool = false
     ) {
         self.table = table
         self.firewallMark = firewallMark == 0 ? nil : firewallMark
         self.endpoints = endpoints.map { TextCoded($0) }
+        self.keepsMarkedTrafficOut = keepsMarkedTrafficOut
         self.routesDNSIntoTunnel = routesDNSIntoTunnel
     }
 }

@@ -4,7 +4,7 @@ internal import Provider
 /// Which routes and rules bring a tunnel's traffic to it, and nothing else.
 ///
 /// Wherever it can, a route is in the main table, where the longest one wins. It is in a table of the tunnel's own when it is a
-/// default route, when something in it is excluded (a `throw` route, with which the look-up leaves the table), or when an
+/// default route, when all are to be there, when something in it is excluded (a `throw` route, with which the look-up leaves the table), or when an
 /// endpoint is in it (the tunnel's own datagrams carry a mark and go round the table). Rules, in the order that they are tried:
 ///
 ///     what carries our mark              → main           (our datagrams, connections that came in elsewhere)
@@ -26,8 +26,9 @@ struct RoutingPlan: Hashable {
     /// True when settings take a table of the tunnel's own.
     static func needsOwnTable(_ settings: PacketTunnelNetworkSettings, _ options: RoutingOptions) -> Bool {
         guard options.table == .automatic else { return false }
-        return sorted(settings.includedRoutes).contains {
-            options.routesDNSIntoTunnel || belongsInOwnTable($0, settings, options)
+        return settings.includedRoutes.contains {
+            guard !settings.excludedRoutes.contains($0) else { return false }
+            return options.routesDNSIntoTunnel || belongsInOwnTable($0, settings, options)
         }
     }
 
@@ -103,7 +104,7 @@ struct RoutingPlan: Hashable {
     private static func belongsInOwnTable(
         _ prefix: IPPrefix, _ settings: PacketTunnelNetworkSettings, _ options: RoutingOptions
     ) -> Bool {
-        if prefix.length == 0 { return true }
+        if prefix.length == 0 || options.keepsMarkedTrafficOut { return true }
         if settings.excludedRoutes.contains(where: { prefix.contains($0) }) { return true }
         if let remote = settings.tunnelRemoteAddress, prefix.contains(remote) { return true }
         return options.endpoints.contains { prefix.contains($0.value) }

@@ -16,11 +16,11 @@ enum ProgramRun {
         folders.lazy.map { "\($0)/\(name)" }.first { unsafe access($0, X_OK) == 0 }
     }
 
-    /// Starts a program, gives it `input` (at most 4,096 bytes, what fits a pipe) on standard input, and waits until it ends,
+    /// Starts a program, gives it `input` on standard input (4,096 bytes at most, what any pipe holds), and waits until it ends,
     /// though not for what it started itself. It gets nothing of this process's environment but a PATH, and none of its
     /// descriptors.
     static func run(_ program: String, _ arguments: [String], input: String = "") throws(SystemCallError) -> Outcome {
-        precondition(input.utf8.count <= 4_096, "more than a pipe holds")
+        if input.utf8.count > 4_096 { throw SystemCallError("write(pipe)", errno: EFBIG) }
         let inputPipe = try Pipe()
         let complaints = try Pipe()
         try give(input, to: inputPipe.writing)

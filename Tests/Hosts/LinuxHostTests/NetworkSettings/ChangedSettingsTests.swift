@@ -117,6 +117,21 @@ import Testing
         }
     }
 
+    @Test func aThousandRoutesComeAndGo() throws {
+        try withTunnel("slt-change") { _, settings, _ in
+            let before = try SystemState()
+            let even = (0..<1_000).filter { $0 % 2 == 0 }.map { "10.\($0 / 256 + 100).\($0 % 256).0/24" }
+            let all = (0..<1_000).map { "10.\($0 / 256 + 100).\($0 % 256).0/24" }
+            for (included, count) in [(even, 500), (all, 1_000), (even, 500)] {
+                _ = try settings.apply(tunnelSettings(["10.8.0.2/24"], included: included), routing: RoutingOptions())
+                let routes = lines(try output(of: "ip", "route", "show", "proto", "83"))
+                #expect(routes.count == count)
+            }
+            #expect(settings.clear() == [])
+            #expect(try SystemState() == before)
+        }
+    }
+
     @Test func whatOthersTakeAwayComesBack() throws {
         try inTemporaryFolder { folder in
             try inNewNetworkNamespace {

@@ -232,7 +232,7 @@ struct FileState: Equatable {
     }
 
     /// One that starts a daemon, which keeps the descriptors that it was given, and one that talks without end.
-    @Test(arguments: ["sleep 60 & echo $! > FILE", "yes no >&2 & echo $! > FILE; head -c 200000 /dev/zero >&2"])
+    @Test(arguments: ["sleep 60 & echo $! > FILE", "yes no >&2 & echo $! > FILE; head -c 200000 /dev/zero >&2; :"])
     func aProgramIsNotWaitedForLongerThanItRuns(script: String) throws {
         try inTemporaryFolder { folder in
             try write(
@@ -241,7 +241,8 @@ struct FileState: Equatable {
             let outcome = try ProgramRun.run("\(folder)/program", [])
             #expect(outcome.status == 0)
             let child = try #require(pid_t(try lines(text("\(folder)/pid")).first ?? ""))
-            #expect(kill(child, SIGKILL) == 0)
+            // The one that talks may have given up by itself.
+            #expect(kill(child, SIGKILL) == 0 || errno == ESRCH)
         }
     }
 

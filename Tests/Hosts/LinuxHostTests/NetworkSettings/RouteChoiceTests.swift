@@ -50,6 +50,14 @@ import Testing
             near: ["203.0.113.1"], marked: ["192.0.2.1"])
     }
 
+    @Test func markedTrafficGoesRoundASplitTunnelWhenAsked() throws {
+        try check(
+            tunnelSettings(["10.8.0.2/24", "fd00:8::2/64"], included: ["10.0.0.0/8", "10.65.0.0/16", "fd00::/8"]),
+            RoutingOptions(keepsMarkedTrafficOut: true), tunnel: ["10.1.1.1", "10.65.2.2", "fd00:1::1"],
+            near: ["203.0.113.1", "10.64.1.1", "10.6.0.2", "fd00:6::2", "2001:db8::1"],
+            marked: ["10.1.1.1", "10.65.2.2", "fd00:1::1"])
+    }
+
     @Test func portFiftyThreeOfTheLANTakesTheTunnelOnlyWhenAsked() throws {
         for isAsked in [true, false] {
             try withTunnelAndLAN { settings in

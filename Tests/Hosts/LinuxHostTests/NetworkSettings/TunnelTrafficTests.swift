@@ -13,6 +13,7 @@ import WireGuard
     /// A machine with a tunnel and a link, behind whose other end there is another network.
     private func withNetwork(
         included: [String] = ["0.0.0.0/0", "::/0"], excluded: [String] = [],
+        _ options: RoutingOptions = RoutingOptions(),
         _ body: (borrowing TUNDevice, InterfaceSettings, borrowing FileDescriptor) throws -> Void
     ) throws {
         try withTunnel("slt-tunnel") { tun, settings, _ in
@@ -24,7 +25,7 @@ import WireGuard
                 try run("ip", "-6", "route", "add", "default", "via", "fd00:6::2")
                 _ = try settings.apply(
                     tunnelSettings(["10.8.0.2/24", "fd00:8::2/64"], included: included, excluded: excluded),
-                    routing: RoutingOptions())
+                    routing: options)
                 try body(tun, settings, far)
                 _ = settings.clear()
             }
@@ -90,6 +91,22 @@ import WireGuard
                     })
             }
             _ = listener.rawValue
+        }
+    }
+
+    @Test func aConnectionFromASplitTunnelsNetworkIsAnsweredByTheLinkWhenAsked() throws {
+        for isAsked in [true, false] {
+            let options = RoutingOptions(keepsMarkedTrafficOut: isAsked)
+            try withNetwork(included: ["198.51.100.0/24", "2001:db8:7::/48"], options) { tun, _, far in
+                for (source, destination) in [("198.51.100.7", "10.6.0.1"), ("2001:db8:7::7", "fd00:6::1")] {
+                    let listener = try makeListener(address(destination), port: 7_777)
+                    #expect(try connects(from: source, to: destination, in: far) == isAsked)
+                    _ = listener.rawValue
+                    // The machine's own packets to there take the tunnel in either case.
+                    #expect(!isAnswered(source))
+                    #expect(try destinations(tun).contains(source))
+                }
+            }
         }
     }
 
