@@ -53,8 +53,22 @@ func output(of command: [String]) throws -> String {
 struct SystemState: Equatable, CustomStringConvertible {
     var parts: [String]
 
+    /// Looks until the kernel has finished with IPv6 addresses, which it makes routes for some time after it was given them.
     init() throws {
-        parts = [
+        parts = try eventually("the routes of IPv6 addresses") {
+            let parts = try Self.listings()
+            let addresses = lines(parts[0]).compactMap { line -> Substring? in
+                let words = line.split(separator: " ")
+                return words.first == "inet6" ? words[1].prefix { $0 != "/" } : nil
+            }
+            let isSettled =
+                !parts[0].contains("tentative") && addresses.allSatisfy { parts[4].contains("local \($0) dev ") }
+            return isSettled ? parts : nil
+        }
+    }
+
+    private static func listings() throws -> [String] {
+        [
             try output(of: "ip", "-d", "addr"), try output(of: "ip", "-d", "-4", "rule"),
             try output(of: "ip", "-d", "-6", "rule"),
             try output(of: "ip", "-d", "-4", "route", "show", "table", "all"),
