@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 _Static_assert(sizeof(struct clinux_message) == sizeof(struct mmsghdr), "layout of mmsghdr");
@@ -13,6 +14,10 @@ _Static_assert(offsetof(struct clinux_in6_pktinfo, interface_index) == offsetof(
 
 int clinux_recvmmsg(int descriptor, struct clinux_message *messages, unsigned int count) {
     return recvmmsg(descriptor, (struct mmsghdr *)messages, count, MSG_DONTWAIT, NULL);
+}
+
+int clinux_pidfd_open(int process) {
+    return (int)syscall(SYS_pidfd_open, process, 0);
 }
 
 int clinux_processor_count(void) {

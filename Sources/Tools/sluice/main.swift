@@ -15,7 +15,8 @@ case .interface(let name, let isForeground):
     exit(runInterface(named: name, isForeground: isForeground))
 case .check(let config):
     exit(checkConfiguration(config))
-case .run, .status:
-    complain("not there yet")
-    exit(1)
+case .run(let config):
+    exit(runDaemon(config))
+case .status(let watch, let json, let config):
+    exit(showStatus(watch: watch, json: json, config: config))
 }

@@ -28,6 +28,22 @@ extension LoadedConfiguration {
     /// Where the configuration is unless the command line says otherwise.
     public static let defaultPath = "/etc/sluice/sluice.json5"
 
+    /// The path of the control socket that a configuration names. Who only wants to ask a daemon need not be able to read the
+    /// files with secrets; whatever else is wrong is the daemon's business. Without the usual file it is the usual socket.
+    ///
+    /// - Throws: When the file cannot be read, or is no JSON5.
+    public static func controlSocket(of path: String) throws(ConfigurationErrors) -> String {
+        let standard = DaemonConfiguration().controlSocket
+        if path == defaultPath, unsafe access(path, F_OK) != 0 { return standard }
+        let problems = ConfigurationProblems(file: path)
+        guard let root = ConfigurationReader.root(of: path, problems) else {
+            throw problems.result ?? ConfigurationErrors(errors: [], omittedCount: 0)
+        }
+        guard case .object(let members) = root.value.content else { return standard }
+        var object = ConfigurationObject(members, root)
+        return object.field("control")?.object { ConfigurationReader.controlSocket(&$0) } ?? standard
+    }
+
     /// Reads a configuration and the wg-quick file that it names.
     ///
     /// Files with secrets, the wg-quick file for one, are named by an absolute path or as `credential:NAME`, which is systemd's

@@ -1,6 +1,7 @@
 internal import CNetlink
 internal import Glibc
 internal import IPPacket
+internal import Provider
 
 /// Links, addresses and routes of one network namespace: tells of changes and answers questions. Both at their own
 /// descriptors, so that an answer never queues behind a flood of changes.
@@ -63,5 +64,15 @@ struct NetlinkConnection: ~Copyable {
         to destination: IPAddress, from source: IPAddress? = nil, mark: UInt32 = 0, interface: UInt32 = 0
     ) throws(NetlinkError) -> Route {
         try questions.route(to: destination, from: source, mark: mark, interface: interface)
+    }
+
+    /// Calls `body` with every route of a family in every table.
+    func forEachRoute(of family: AddressFamily, _ body: (ListedRoute) -> Void) throws(NetlinkError) {
+        try questions.forEachRoute(of: family, body)
+    }
+
+    /// The addresses of an interface.
+    func addresses(of index: UInt32) throws(NetlinkError) -> [InterfaceAddress] {
+        try questions.addresses(of: index)
     }
 }

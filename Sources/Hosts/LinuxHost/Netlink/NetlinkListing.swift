@@ -13,6 +13,8 @@ struct ListedRoute: Equatable, Sendable {
     var destination: IPAddress?
     /// The interface that it leads out of; nil for a route without one, or with several.
     var interfaceIndex: UInt32?
+    /// The router that it leads to; nil when it leads to the link itself.
+    var gateway: IPAddress?
     /// Its metric: lower ones win.
     var metric: UInt32
     /// Who added it.
@@ -53,6 +55,7 @@ extension NetlinkSocket {
                     prefixLength: header.rtm_dst_len,
                     destination: NetlinkMessage.address(attribute(RTA_DST), family: Int32(header.rtm_family)),
                     interfaceIndex: NetlinkMessage.integer(attribute(RTA_OIF)),
+                    gateway: NetlinkMessage.address(attribute(RTA_GATEWAY), family: Int32(header.rtm_family)),
                     metric: NetlinkMessage.integer(attribute(RTA_PRIORITY)) ?? 0, protocolNumber: header.rtm_protocol,
                     maximumTransmissionUnit: NetlinkMessage.routeMTU(message)))
         }

@@ -14,10 +14,24 @@ struct ControlSocketFile {
 extension PrivilegedService {
     /// Listens on an interface's control socket: replaces a file that no process answers on, refuses one that lives.
     mutating func openControlSocket(for name: InterfaceName) throws(PrivilegedFailure) -> PrivilegedExchange {
-        let folder = controlSocketFolder
-        let file = "\(name).sock"
-        // Everything that a folder made here holds is for its owner alone; one that exists keeps its permissions.
-        if unsafe mkdir(folder, 0o700) != 0 && errno != EEXIST {
+        // Everything that this folder holds is for its owner alone.
+        try openSocket(in: controlSocketFolder, file: "\(name).sock", folderMode: 0o700)
+    }
+
+    /// Listens for the messages of programs; the file is for its owner alone.
+    mutating func openMessageSocket(at path: String) throws(PrivilegedFailure) -> PrivilegedExchange {
+        guard let slash = path.lastIndex(of: "/"), path.hasPrefix("/") else {
+            throw .systemCall(SystemCallError("bind(AF_UNIX)", errno: EINVAL))
+        }
+        let folder = slash == path.startIndex ? "/" : String(path[..<slash])
+        return try openSocket(in: folder, file: String(path[path.index(after: slash)...]), folderMode: 0o755)
+    }
+
+    private mutating func openSocket(
+        in folder: String, file: String, folderMode: mode_t
+    ) throws(PrivilegedFailure) -> PrivilegedExchange {
+        // A folder that exists keeps its permissions.
+        if unsafe mkdir(folder, folderMode) != 0 && errno != EEXIST {
             throw .systemCall(SystemCallError("mkdir", errno: errno))
         }
         let folderDescriptor = FileDescriptor(

@@ -115,6 +115,11 @@ extension PrivilegedChannel where Self: ~Copyable {
         try listener(from: exchange(.openControlSocket(name)))
     }
 
+    /// Listens for the messages of programs at a path.
+    mutating func openMessageSocket(at path: String) throws(PrivilegedFailure) -> UNIXListener {
+        try listener(from: exchange(.openMessageSocket(path: path)))
+    }
+
     /// Takes over an inherited control socket.
     mutating func adoptControlSocket(descriptor: Int32) throws(PrivilegedFailure) -> UNIXListener {
         try listener(from: exchange(.adoptControlSocket(descriptor: descriptor)))

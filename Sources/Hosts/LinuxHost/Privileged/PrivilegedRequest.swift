@@ -49,6 +49,9 @@ enum PrivilegedRequest: Equatable, Codable, Sendable {
     /// Bind and listen on the control socket of an interface. Reply: `controlSocket`, with the listening descriptor and
     /// an inotify descriptor that watches its folder.
     case openControlSocket(InterfaceName)
+    /// Bind and listen on a socket for the messages of programs, at a path whose folder is made if it is missing. Reply as for
+    /// `openControlSocket`.
+    case openMessageSocket(path: String)
     /// Take over a listening control socket that the process was started with. Reply as for `openControlSocket`.
     case adoptControlSocket(descriptor: Int32)
     /// Remove the control socket's file, unless another has taken its place. Reply: `done`.
@@ -128,7 +131,7 @@ extension PrivilegedFailure: CustomStringConvertible {
         switch self {
         case .systemCall(let error): error.description
         case .settings(let error): error.description
-        case .controlSocketInUse: "another process is serving the control socket of this interface"
+        case .controlSocketInUse: "another process is serving the control socket"
         case .unknownIdentifier: "no such device or socket"
         case .unsuitableDescriptor: "an inherited descriptor is not of the expected kind"
         case .unexpectedReply: "the privileged side gave an answer that does not fit the question"

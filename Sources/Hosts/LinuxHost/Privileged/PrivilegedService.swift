@@ -43,6 +43,7 @@ struct PrivilegedService: ~Copyable {
                 }
                 return PrivilegedExchange(.done)
             case .openControlSocket(let name): return try openControlSocket(for: name)
+            case .openMessageSocket(let path): return try openMessageSocket(at: path)
             case .adoptControlSocket(let descriptor): return try adoptControlSocket(descriptor)
             case .removeControlSocket(let identifier): return try removeControlSocket(identifier)
             case .openNetlink(let device): return try openNetlink(namespaceOf: device)

@@ -19,6 +19,21 @@ public struct Log: Sendable {
         self.init(level: level, name: name, privacy: privacy, descriptorNumber: STDERR_FILENO)
     }
 
+    /// The log that a configuration asks for. The key of the hashes is drawn afresh.
+    public init(_ configuration: DaemonConfiguration) {
+        let level: LogLevel =
+            switch configuration.log.level {
+            case .silent: .silent
+            case .error: .error
+            case .info: .info
+            case .debug: .verbose
+            }
+        let key = SipHashKey(UInt64.random(in: .min ... .max), UInt64.random(in: .min ... .max))
+        self.init(
+            level: level, name: configuration.interfaceName?.string ?? "sluice",
+            privacy: LogPrivacy(showPrivate: configuration.log.showsPrivate, hashKey: key))
+    }
+
     /// A log on a descriptor that stays open.
     init(level: LogLevel, name: String, privacy: LogPrivacy = LogPrivacy(), descriptorNumber: Int32) {
         self.level = level

@@ -141,7 +141,7 @@ struct ControlConnection: ~Copyable {
     ) -> ConfigurationSession.Step {
         let line = stream.unread.extracting(first: length)
         return target.withDevice { device in
-            session.receive(line, for: &device, at: now, interfaceIndex: interfaceIndex)
+            session.receive(line, for: &device, at: now, interfaceIndex: InterfaceNumber.number)
         }
     }
 
@@ -156,7 +156,7 @@ struct ControlConnection: ~Copyable {
     private mutating func continueListing(_ device: borrowing Device<OpenSSLCryptography>) {
         while var current = listing, stream.outputRoom >= Self.pieceRoom {
             var text: [UInt8] = []
-            let hasMore = current.appendNext(of: device, to: &text, interfaceName: Self.interfaceName)
+            let hasMore = current.appendNext(of: device, to: &text, interfaceName: InterfaceNumber.name)
             if hasMore {
                 _ = stream.write(text.span.octets)
                 Self.wipe(&text)
@@ -176,19 +176,6 @@ struct ControlConnection: ~Copyable {
         var span = text.mutableSpan
         var octets = span.mutableOctets
         WireGuard.wipe(&octets)
-    }
-
-    private static func interfaceIndex(_ name: String) -> UInt32? {
-        let index = unsafe if_nametoindex(name)
-        return index == 0 ? nil : index
-    }
-
-    private static func interfaceName(_ index: UInt32) -> String? {
-        unsafe withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(IF_NAMESIZE)) { name in
-            // The buffer has the size that the function asks for.
-            guard let base = name.baseAddress, unsafe if_indextoname(index, base) != nil else { return nil }
-            return unsafe String(cString: base)
-        }
     }
 }
 

@@ -14,7 +14,8 @@ struct LinkFollower: ~Copyable {
     /// Tells of the changes of links in all namespaces.
     let notices: NetlinkConnection
     private var name: String
-    private var index: UInt32 = 0
+    /// The interface's number in its network namespace.
+    private(set) var index: UInt32 = 0
     private(set) var state = State(maximumTransmissionUnit: 1_420, isUp: false)
 
     /// Follows the interface of `tun`, which is called `name`.

@@ -37,6 +37,7 @@ struct TunnelInterface: ~Copyable {
     var channel: InProcessPrivilegedChannel
     let shared: SharedDevice
     private let offloads: Offloads
+    private let socketsFollowLink: Bool
     private var path: PacketPath
     private var workers: [PacketWorker] = []
     private var link: LinkFollower
@@ -79,6 +80,7 @@ struct TunnelInterface: ~Copyable {
         self.shared = shared
         self.workers = workers
         offloads = options.offloads
+        socketsFollowLink = options.socketsFollowLink
         review = PathReview(home)
         path = PacketPath(tun: tun, shared: shared, cryptography: pathCryptography, offloads: options.offloads)
     }
@@ -184,6 +186,18 @@ struct TunnelInterface: ~Copyable {
         return body(&shared.device)
     }
 
+    /// What the privileged side knows the TUN device by.
+    var identifier: DeviceIdentifier { path.tun.identifier }
+
+    /// The interface's MTU in bytes, as it was when it was last looked at.
+    var maximumTransmissionUnit: Int { link.state.maximumTransmissionUnit }
+
+    /// How many threads move packets.
+    var workerCount: Int { workers.count + 1 }
+
+    /// The interface's number in its network namespace.
+    var index: UInt32 { link.index }
+
     /// What became of the offloads; where workers differ, what is worse.
     var offloadState: OffloadState {
         workers.reduce(path.offloadState) { $0.combined(with: $1.offloadState) }
@@ -211,7 +225,7 @@ struct TunnelInterface: ~Copyable {
             device.mtu = link.state.maximumTransmissionUnit
             return device.isUp
         }
-        guard isUp != wasUp else { return }
+        guard socketsFollowLink, isUp != wasUp else { return }
         if isUp {
             if let error = openSockets(port: withDevice { $0.listenPort }, loop) {
                 log.error("cannot open the UDP sockets: \(public: error.description)")
@@ -261,6 +275,12 @@ struct TunnelInterface: ~Copyable {
         return openSockets(port: withDevice { $0.listenPort }, loop)
     }
 
+    /// Opens sockets on a port with a mark in place of those there are. Returns why it failed.
+    mutating func openSockets(port: UInt16, mark: UInt32, _ loop: borrowing EventLoop) -> PrivilegedFailure? {
+        withDevice { $0.firewallMark = mark }
+        return openSockets(port: port, loop)
+    }
+
     /// Opens a pair for each worker in place of those there are; these stay when it fails, unless it is their port that is
     /// wanted again.
     private mutating func openSockets(port: UInt16, _ loop: borrowing EventLoop) -> PrivilegedFailure? {
@@ -305,7 +325,8 @@ struct TunnelInterface: ~Copyable {
         }
     }
 
-    private mutating func closeSockets(_ loop: borrowing EventLoop) {
+    /// Closes the sockets.
+    mutating func closeSockets(_ loop: borrowing EventLoop) {
         let identifiers = path.socketIdentifiers + workerSockets
         if identifiers.isEmpty { return }
         for worker in workers { _ = worker.exchangeSockets(nil) }

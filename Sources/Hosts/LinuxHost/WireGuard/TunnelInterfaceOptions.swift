@@ -12,6 +12,8 @@ struct TunnelInterfaceOptions: Sendable {
     var offloads = Offloads()
     /// How many threads move packets.
     var workers = WorkerCount.standard
+    /// True when the sockets are open, and sessions live, while the link is up; false when the owner says when.
+    var socketsFollowLink = true
 }
 
 /// How many threads move the packets of an interface.

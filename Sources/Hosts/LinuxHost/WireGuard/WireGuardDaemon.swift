@@ -13,26 +13,20 @@ internal import WireGuard
 ///
 /// It ends when it is told to (SIGINT, SIGTERM), when the interface is deleted or when its control socket's file is removed.
 public struct WireGuardDaemon: ~Copyable {
-    /// What the events of the loop are about besides the interface. Control clients count up from `firstClient`.
+    /// What the events of the loop are about besides the interface. Each control client has another of `clients`.
     private enum Token {
         static let listener = TunnelInterface.Token.firstFree
         static let socketFile = listener + 1
         static let signals = listener + 2
-        static let firstClient = listener + 16
+        static let clients: Range<UInt64> = 1 << 32..<2 << 32
     }
-
-    /// How many control clients may be connected at once. More wait until one leaves.
-    private static let maximumClients = 64
 
     private let name: InterfaceName
     private let log: Log
     private var loop: EventLoop
     private let signals: SignalDescriptor
-    private let listener: UNIXListener
+    private var control: ControlServer
     private var interface: TunnelInterface
-    private var clients: [UInt64: ControlClient] = [:]
-    private var nextClientToken = Token.firstClient
-    private var isAccepting = true
     private var isRunning = true
 
     /// Opens everything that the interface needs. When this returns, `wg` can talk to it.
@@ -49,18 +43,19 @@ public struct WireGuardDaemon: ~Copyable {
             try EventLoop()
         }
         var interface = try TunnelInterface(options.interface, log: log)
-        let listener = try Self.openListener(options, through: &interface.channel)
+        let control = ControlServer(
+            try Self.openListener(options, through: &interface.channel), listenerToken: Token.listener,
+            fileToken: Token.socketFile, clientTokens: Token.clients)
         try StartFailure.wrapping("cannot serve the interface") { () throws(SystemCallError) in
             try interface.start(with: loop)
-            try loop.register(listener.descriptor, token: Token.listener, interest: .readable)
-            try loop.register(listener.watch.descriptor, token: Token.socketFile, interest: .readable)
+            try control.register(with: loop)
             try loop.register(signals.descriptor, token: Token.signals, interest: .readable)
         }
         name = options.name
         self.log = log
         self.signals = signals
         self.loop = loop
-        self.listener = listener
+        self.control = control
         self.interface = interface
     }
 
@@ -102,7 +97,7 @@ public struct WireGuardDaemon: ~Copyable {
     private mutating func handle(_ event: Event) {
         if interface.handle(event, loop) { return }
         switch event.token {
-        case Token.listener: accept()
+        case Token.listener: control.accept(loop)
         case Token.socketFile: endOnSocketRemoval()
         case Token.signals: endOnSignal()
         default: serve(event.token)
@@ -121,7 +116,7 @@ public struct WireGuardDaemon: ~Copyable {
     }
 
     private mutating func endOnSocketRemoval() {
-        guard (try? listener.watch.isFileRemoved()) ?? true else { return }
+        guard control.isFileRemoved() else { return }
         log.verbose("the control socket's file was removed")
         isRunning = false
     }
@@ -134,38 +129,17 @@ public struct WireGuardDaemon: ~Copyable {
     }
 
     private mutating func close() {
-        clients.removeAll()
-        try? interface.channel.removeControlSocket(listener.identifier)
+        control.removeAll()
+        try? interface.channel.removeControlSocket(control.listener.identifier)
         interface.close(loop)
     }
 
     // MARK: Control clients
 
-    private mutating func accept() {
-        while clients.count < Self.maximumClients {
-            guard let descriptor = try? listener.accept() else { return }
-            let client = ControlClient(ControlConnection(adopting: descriptor))
-            let token = nextClientToken
-            nextClientToken += 1
-            guard (try? client.connection.register(with: loop, token: token)) != nil else { continue }
-            clients[token] = client
-        }
-        setAccepting(false)
-    }
-
-    private mutating func setAccepting(_ accepts: Bool) {
-        guard accepts != isAccepting else { return }
-        isAccepting = accepts
-        try? loop.modify(listener.descriptor, token: Token.listener, interest: accepts ? .readable : [])
-    }
-
     private mutating func serve(_ token: UInt64) {
-        guard let client = clients[token] else { return }
+        guard let client = control.client(token) else { return }
         let isAlive = client.connection.serve(at: HostClock.now(), for: &self)
-        if isAlive, (try? client.connection.update(loop, token: token)) != nil { return }
-        client.connection.unregister(from: loop)
-        clients[token] = nil
-        setAccepting(true)
+        control.served(client, token, isAlive: isAlive, loop)
     }
 
     // MARK: Events

@@ -1,0 +1,123 @@
+internal import PacketTunnel
+internal import Provider
+internal import WireGuard
+
+// The commands around the tunnel, and the configuration when it changes.
+extension RunDaemon {
+    /// Does what comes next.
+    mutating func perform(_ actions: [RunSequence.Action]) {
+        for action in actions { perform(action) }
+    }
+
+    private mutating func perform(_ action: RunSequence.Action) {
+        switch action {
+        case .run(let which): run(which)
+        case .endCommand: commands.terminate()
+        case .startTunnel:
+            tell(.pathChanged(currentPath()))
+            tell(.start(makeRequest()))
+        case .announceReady:
+            log.info("everything is up")
+            ServiceNotification.ready.send()
+        case .stopTunnel:
+            ServiceNotification.stopping.send()
+            saveConfiguration()
+            tell(.stop(.userInitiated))
+        case .closeInterface: closeInterface()
+        case .end(let status): exitStatus = status
+        }
+    }
+
+    // MARK: Commands
+
+    private mutating func run(_ which: RunSequence.Commands) {
+        let hooks = configuration.tunnel?.quick.hooks ?? QuickConfiguration.Hooks()
+        let list =
+            switch which {
+            case .preUp: hooks.preUp
+            case .postUp: hooks.postUp
+            case .preDown: hooks.preDown
+            case .postDown: hooks.postDown
+            }
+        let expanded = list.map { QuickConfiguration.Hooks.expanded($0, interfaceName: name.string) }
+        if !expanded.isEmpty { log.verbose("running \(expanded.count) commands") }
+        commandsWent(commands.start(expanded, loop))
+    }
+
+    /// Takes notice of how the commands are doing.
+    mutating func commandsWent(_ progress: ShellCommands.Progress) {
+        guard case .ended(let failure) = progress else { return }
+        if let failure { log.error("a command of the tunnel's file failed: \(public: Self.text(status: failure))") }
+        perform(sequence.commandsEnded(failure == nil))
+    }
+
+    private static func text(status: Int32) -> String {
+        let signal = status & 0x7F
+        return signal == 0 ? "exit status \(status >> 8 & 0xFF)" : "ended by signal \(signal)"
+    }
+
+    // MARK: The file
+
+    /// `SaveConfig`: what the device has now goes into the tunnel's file.
+    private mutating func saveConfiguration() {
+        guard let tunnel = configuration.tunnel, tunnel.quick.savesConfiguration,
+            let current = withDeviceIfAny({ SavedConfiguration.current(tunnel.quick, of: $0) }),
+            current != tunnel.quick
+        else { return }
+        do {
+            try SavedConfiguration.write(current, to: tunnel.path)
+            log.info("the tunnel's file was saved")
+        } catch {
+            log.error("cannot save the tunnel's file: \(error)")
+        }
+    }
+
+    /// Reads the configuration again, and changes what is different. A wrong one changes nothing.
+    mutating func reload() {
+        guard sequence.isUp else {
+            return log.error("the configuration is not read again while the tunnel goes up or down")
+        }
+        let loaded: LoadedConfiguration
+        do throws(ConfigurationErrors) {
+            loaded = try LoadedConfiguration.read(file)
+        } catch {
+            log.error(
+                "the configuration has \(error.lines.count) errors, and nothing is changed; sluice check tells them")
+            for line in error.lines { log.error("\(private: line)") }
+            return
+        }
+        guard loaded.unsupportedParts.isEmpty else {
+            return log.error("the configuration asks for what cannot be done yet, and nothing is changed")
+        }
+        let new = loaded.value
+        if new.interfaceName != name || new.controlSocket != configuration.controlSocket
+            || new.offloads != configuration.offloads || new.log != configuration.log
+        {
+            log.error(
+                "the interface's name, the control socket, the offloads and the log change at the next start only")
+        }
+        reverted = configuration
+        configuration = new
+        tell(.reload(makeRequest()))
+    }
+
+    /// A reload is done, or changed nothing.
+    mutating func completeReload(_ result: Result<ReloadSummary, TunnelFailure>) {
+        switch result {
+        case .success(let summary):
+            log.info(
+                "the configuration was read again: \(summary.addedPeers) peers added, \(summary.removedPeers) removed, \(summary.changedPeers) changed"
+            )
+            // The provider knows nothing of tables.
+            if let settings = provider.currentStatus.settings, let applied = appliedRouting,
+                applied.table != routingOptions.table || applied.firewallMark != routingOptions.firewallMark
+            {
+                _ = put(settings)
+            }
+        case .failure(let failure):
+            log.error("the configuration was not taken over: \(failure)")
+            if let reverted { configuration = reverted }
+        }
+        reverted = nil
+    }
+}

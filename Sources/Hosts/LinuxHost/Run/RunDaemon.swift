@@ -1,0 +1,298 @@
+internal import IPPacket
+internal import PacketTunnel
+internal import Provider
+internal import WireGuard
+
+/// The whole daemon: `sluice run`. It gives a packet tunnel provider what the provider asks for.
+///
+/// ```
+///  configuration, signals ─▶ ┌──────────────┐ events  ┌──────────────────┐
+///  names looked up ────────▶ │   the loop   │ ──────▶ │ packet tunnel    │
+///  path to the network ────▶ │              │ ◀────── │ provider (core)  │
+///  messages of programs ───▶ └──────────────┘ actions └──────────────────┘
+///                                │ interface: packets, sockets, WireGuard device     │ privileged side: addresses, routes, …
+/// ```
+public struct RunDaemon: ~Copyable {
+    /// What the events of the loop are about besides the interface.
+    enum Token {
+        static let signals = TunnelInterface.Token.firstFree
+        static let controlListener = signals + 1
+        static let controlFile = signals + 2
+        static let messageListener = signals + 3
+        static let resolution = signals + 4
+        static let path = signals + 5
+        static let commands = signals + 6
+        static let controlClients: Range<UInt64> = 1 << 32..<2 << 32
+        static let messageClients: Range<UInt64> = 2 << 32..<4 << 32
+    }
+
+    let file: String
+    let name: InterfaceName
+    let log: Log
+    var configuration: DaemonConfiguration
+    var loop: EventLoop
+    let signals: SignalDescriptor
+    /// Nil once it was closed.
+    var interface: TunnelInterface?
+    var control: ControlServer
+    var messages: AppMessageServer
+    let resolution: NameResolution
+    var observer: PathObserver
+    var commands = ShellCommands(token: Token.commands)
+    var sequence = RunSequence()
+    var provider: PacketTunnelProvider
+    /// What the provider is to be told as soon as it has told everything itself.
+    var pending: [PacketTunnelProvider.Event] = []
+    /// The settings that are in force, and how routes were made for them.
+    var applied: AppliedSettings?
+    var appliedRouting: RoutingOptions?
+    /// Addresses that wait for their equivalent in a network that has only IPv6, by the look-up for it.
+    var remaps: [UInt64: IPAddress] = [:]
+    var isDevicePaused = false
+    var reportedLoss = false
+    var nextRequest: UInt64 = 0
+    /// The configuration to go back to when a reload fails.
+    var reverted: DaemonConfiguration?
+    var exitStatus: Int32?
+
+    /// Opens the interface and the sockets that the daemon is talked to by. Nothing else of the machine is touched before `run`.
+    ///
+    /// - Throws: `StartFailure` with what could not be had; what was opened before is closed.
+    public init(_ loaded: LoadedConfiguration, log: Log) throws(StartFailure) {
+        ignoreBrokenPipes()
+        let configuration = loaded.value
+        guard let name = configuration.interfaceName else {
+            throw StartFailure("\(loaded.file): there is nothing to do: neither a device nor a tunnel")
+        }
+        // Signals come first: threads inherit which are blocked.
+        let signals = try StartFailure.wrapping("cannot watch for signals") { () throws(SystemCallError) in
+            try SignalDescriptor([.hangUp, .interrupt, .terminate])
+        }
+        let loop = try StartFailure.wrapping("cannot watch for events") { () throws(SystemCallError) in
+            try EventLoop()
+        }
+        let resolution = try StartFailure.wrapping("cannot look names up") { () throws(SystemCallError) in
+            try NameResolution()
+        }
+        var interface = try TunnelInterface(
+            TunnelInterfaceOptions(name: name, offloads: configuration.offloads, socketsFollowLink: false), log: log)
+        let socket = configuration.controlSocket
+        let messages = AppMessageServer(
+            try StartFailure.wrapping("cannot listen at \(socket)") { () throws(PrivilegedFailure) in
+                try interface.channel.openMessageSocket(at: socket)
+            }, listenerToken: Token.messageListener, clientTokens: Token.messageClients)
+        let control = ControlServer(
+            try StartFailure.wrapping("cannot listen on the control socket of \(name)") {
+                () throws(PrivilegedFailure) in
+                try interface.channel.openControlSocket(for: name)
+            }, listenerToken: Token.controlListener, fileToken: Token.controlFile, clientTokens: Token.controlClients)
+        let observer = PathObserver(
+            try StartFailure.wrapping("cannot follow the network") { () throws(PrivilegedFailure) in
+                try interface.channel.openNetlink()
+            })
+        try StartFailure.wrapping("cannot serve the interface") { () throws(SystemCallError) in
+            try interface.start(with: loop)
+            try loop.register(signals.descriptor, token: Token.signals, interest: .readable)
+            try loop.register(resolution.wakeUp.descriptor, token: Token.resolution, interest: .readable)
+            try control.register(with: loop)
+            try messages.register(with: loop)
+        }
+        do throws(SystemCallError) {
+            try observer.netlink.register(with: loop, token: Token.path)
+        } catch { throw StartFailure("cannot follow the network: \(error)") }
+        file = loaded.file
+        self.name = name
+        self.log = log
+        self.configuration = configuration
+        self.signals = signals
+        self.loop = loop
+        self.interface = consume interface
+        self.control = control
+        self.messages = messages
+        self.resolution = resolution
+        self.observer = observer
+        // Revisions of an earlier run are never those of this one.
+        provider = PacketTunnelProvider(revision: HostClock.wallClock().seconds << 20)
+    }
+
+    /// Runs until the end. Returns the exit status: 0 when it was asked to end and all went well.
+    ///
+    /// - Throws: What the loop cannot go on with; what was done to the machine is undone then too.
+    public consuming func run() throws(SystemCallError) -> Int32 {
+        var events = EventBuffer(capacity: 64)
+        do throws(SystemCallError) {
+            perform(sequence.begin())
+            while exitStatus == nil {
+                try loop.wait(until: nextDeadline(), into: &events)
+                interface?.shared.noteAwake()
+                for index in 0..<events.count { handle(events[index]) }
+                handleDeadlines()
+                act()
+            }
+        } catch {
+            close()
+            throw error
+        }
+        close()
+        return exitStatus ?? 1
+    }
+
+    // MARK: The loop
+
+    private func nextDeadline() -> Instant? {
+        [deviceDeadline(), provider.nextDeadline, observer.deadline].lazy.compactMap(\.self).min()
+    }
+
+    private func deviceDeadline() -> Instant? {
+        guard !isDevicePaused else { return nil }
+        switch interface {
+        case .some(let interface): return interface.nextDeadline()
+        case .none: return nil
+        }
+    }
+
+    private mutating func handle(_ event: Event) {
+        if interface?.handle(event, loop) ?? false { return }
+        switch event.token {
+        case Token.signals: readSignals()
+        case Token.controlListener: control.accept(loop)
+        case Token.controlFile: _ = control.isFileRemoved()
+        case Token.messageListener: messages.accept(loop)
+        case Token.resolution: readOutcomes()
+        case Token.path: observer.readChanges()
+        case Token.commands: commandsWent(commands.handleEnd(loop))
+        case let token where messages.owns(token): note(messages.serve(token, loop))
+        case let token: serveControl(token)
+        }
+        settle()
+    }
+
+    private mutating func handleDeadlines() {
+        let now = HostClock.now()
+        if observer.isDue(at: now) { tell(.pathChanged(currentPath())) }
+        if let deadline = provider.nextDeadline, deadline <= now { perform(provider.handleDeadlines(at: now)) }
+        settle()
+    }
+
+    /// Lets the device do what it has to do by itself, and tells the provider of it.
+    private mutating func act() {
+        guard !isDevicePaused else { return }
+        var events: [WireGuard.Event] = []
+        interface?.act { events.append($0) }
+        for event in events { note(event) }
+        noteLoss()
+        settle()
+    }
+
+    private mutating func serveControl(_ token: UInt64) {
+        guard let client = control.client(token) else { return }
+        let isAlive = client.connection.serve(at: HostClock.now(), for: &self)
+        control.served(client, token, isAlive: isAlive, loop)
+    }
+
+    private mutating func readSignals() {
+        while let signal = try? signals.next() {
+            switch signal {
+            case .hangUp: reload()
+            case .interrupt, .terminate:
+                if !sequence.isStopping { log.info("asked to end") }
+                perform(sequence.stopRequested())
+            }
+        }
+    }
+
+    // MARK: The provider
+
+    /// Tells the provider something, now or when it has said everything that it is saying.
+    mutating func tell(_ event: PacketTunnelProvider.Event) {
+        pending.append(event)
+    }
+
+    /// Lets the provider handle everything that it is to be told, and does what it wants.
+    mutating func settle() {
+        while !pending.isEmpty {
+            let events = pending
+            pending.removeAll()
+            perform(provider.handle(events, at: HostClock.now()))
+        }
+    }
+
+    mutating func makeRequest() -> PacketTunnelProvider.Request {
+        nextRequest += 1
+        let device = configuration.device
+        return PacketTunnelProvider.Request(
+            id: PacketTunnelProvider.RequestID(rawValue: nextRequest),
+            configuration: configuration.tunnel?.quick.tunnel ?? TunnelConfiguration(),
+            overrides: DeviceOverrides(
+                name: name.string, addresses: device?.addresses, mtu: device?.mtu,
+                includedRoutes: device?.includedRoutes, excludedRoutes: device?.excludedRoutes))
+    }
+
+    private mutating func noteLoss() {
+        guard !reportedLoss else { return }
+        let failure: ProviderFailure
+        switch interface {
+        case .none: return
+        case .some(let interface):
+            switch interface.condition {
+            case .present: return
+            case .deleted: failure = .interfaceRemoved
+            case .failed(let error):
+                log.error("the interface failed: \(public: String(describing: error))")
+                failure = .interfaceFailed
+            }
+        }
+        reportedLoss = true
+        tell(.fail(failure))
+    }
+
+    private mutating func note(_ event: WireGuard.Event) {
+        switch event {
+        case .handshakeCompleted(let peer): if let key = key(of: peer) { tell(.handshakeCompleted(key)) }
+        case .handshakeGivenUp(let peer): if let key = key(of: peer) { tell(.handshakeGivenUp(key)) }
+        case .initiationReplayed(let peer):
+            log.error(
+                "peer \(peer.rawValue): a handshake came with an old time stamp: a replay, or its clock stepped back")
+        case .endpointChanged(let peer):
+            guard let key = key(of: peer), let endpoint = withDeviceIfAny({ $0.snapshot(of: key)?.endpoint }) ?? nil
+            else { return }
+            tell(.endpointChanged(key, endpoint))
+            // The way to the new endpoint may be another one.
+            observer.expectChange()
+        }
+    }
+
+    private mutating func key(of peer: PeerIndex) -> PublicKey? {
+        withDeviceIfAny { $0.publicKey(of: peer) } ?? nil
+    }
+
+    // MARK: Programs
+
+    mutating func note(_ outcome: AppMessageServer.Outcome) {
+        switch outcome {
+        case .nothing: break
+        case .message(let id, let message): tell(.appMessage(id, message))
+        case .left(let id): tell(.appLeft(id))
+        }
+    }
+
+    // MARK: The end
+
+    private mutating func close() {
+        commands.terminate()
+        messages.removeAll()
+        control.removeAll()
+        closeInterface()
+    }
+
+    /// Takes back what is left of the settings, and lets go of the interface, which disappears.
+    mutating func closeInterface() {
+        guard var interface = interface.take() else { return }
+        for note in (try? interface.channel.clearSettings(of: interface.identifier)) ?? [] {
+            log.error("\(public: note.description)")
+        }
+        try? interface.channel.removeControlSocket(control.listener.identifier)
+        try? interface.channel.removeControlSocket(messages.listener.identifier)
+        interface.close(loop)
+    }
+}

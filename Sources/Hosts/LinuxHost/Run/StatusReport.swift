@@ -1,0 +1,133 @@
+internal import ByteAccess
+internal import JSON5
+
+/// A daemon's answer to who asks how it is.
+public struct StatusReport: Sendable {
+    /// The answer as it came: one line of JSON.
+    public let json: String
+    /// The number that changes with the state.
+    public let revision: UInt64
+    private let root: Fields
+
+    /// Reads an answer.
+    init(line: String) throws(StatusFailure) {
+        guard let value = try? JSON5Value(reading: line.utf8Span.span.octets), let root = Fields(value) else {
+            throw .notUnderstood
+        }
+        if let reason = root.string("error") { throw .refused(reason) }
+        guard let revision = root.number("revision") else { throw .notUnderstood }
+        json = line
+        self.revision = revision
+        self.root = root
+    }
+
+    /// The answer for people: the interface, then its peers, as `wg` shows them.
+    ///
+    /// - Parameter now: The time of day in seconds since 1970, which ages count from.
+    public func text(now: UInt64) -> String {
+        var lines = ["interface: \(root.string("interface") ?? "none")"]
+        var state = root.string("status") ?? "unknown"
+        if let reason = root.string("reason") { state += " (\(reason))" }
+        if root.boolean("asleep") { state += ", asleep" }
+        lines.append("  status: \(state)")
+        if let settings = root.object("settings") {
+            lines += Self.list("addresses", settings.strings("addresses"))
+            lines += Self.list("routes", settings.strings("includedRoutes"))
+            lines += Self.list("routes kept out", settings.strings("excludedRoutes"))
+            lines += Self.list("resolvers", settings.strings("dnsServers"))
+            lines += Self.list("search domains", settings.strings("searchDomains"))
+        }
+        if let mtu = root.number("mtu") { lines.append("  mtu: \(mtu)") }
+        if let port = root.number("listenPort") { lines.append("  listening port: \(port)") }
+        if let mark = root.number("firewallMark") { lines.append("  fwmark: 0x\(String(mark, radix: 16))") }
+        if let table = root.number("table") { lines.append("  routing table: \(table)") }
+        if let offloads = root.object("offloads") { lines.append("  offloads: \(Self.text(of: offloads))") }
+        if let workers = root.number("workers") { lines.append("  threads: \(workers)") }
+        if let drops = root.object("drops"), !drops.names.isEmpty {
+            let counts = drops.names.map { "\($0) \(drops.number($0) ?? 0)" }
+            lines.append("  dropped: \(counts.joined(separator: ", "))")
+        }
+        for peer in root.objects("peers") {
+            lines += ["", "peer: \(peer.string("publicKey") ?? "")"] + Self.lines(peer, now)
+        }
+        return lines.joined(separator: "\n") + "\n"
+    }
+
+    private static func list(_ name: String, _ values: [String]) -> [String] {
+        values.isEmpty ? [] : ["  \(name): \(values.joined(separator: ", "))"]
+    }
+
+    private static func text(of offloads: Fields) -> String {
+        let tun = offloads.object("tun")
+        let segment = offloads.object("udpSegment")
+        var text = "tun \(worst([tun?.string("tcp"), tun?.string("udp"), tun?.string("write")]))"
+        text += ", udpSegment \(worst([segment?.string("ipv4"), segment?.string("ipv6")]))"
+        if let count = segment?.number("restrictedDestinations"), count > 0 {
+            text += " (not to \(count) destinations)"
+        }
+        return text + ", udpGRO \(offloads.string("udpGRO") ?? "unknown")"
+    }
+
+    /// The first that is not "on".
+    private static func worst(_ conditions: [String?]) -> String {
+        conditions.first { $0 != "on" }.map { $0 ?? "unknown" } ?? "on"
+    }
+
+    private static func lines(_ peer: Fields, _ now: UInt64) -> [String] {
+        var lines: [String] = []
+        if let endpoint = peer.string("endpoint") {
+            let name = peer.string("endpointName").flatMap { $0 == endpoint ? nil : " (\($0))" } ?? ""
+            lines.append("  endpoint: \(endpoint)\(name)")
+        } else if let name = peer.string("endpointName") {
+            lines.append("  endpoint: \(name)")
+        }
+        lines += list("allowed ips", peer.strings("allowedIPs"))
+        if let handshake = peer.number("lastHandshakeSeconds") {
+            lines.append("  latest handshake: \(now > handshake ? now - handshake : 0) seconds ago")
+        }
+        if peer.string("handshake") == "given up" { lines.append("  handshake: nobody answers") }
+        lines.append(
+            "  transfer: \(peer.number("receivedBytes") ?? 0) bytes received, \(peer.number("sentBytes") ?? 0) bytes sent"
+        )
+        if let seconds = peer.number("persistentKeepaliveSeconds") {
+            lines.append("  persistent keepalive: every \(seconds) seconds")
+        }
+        return lines
+    }
+}
+
+/// The members of an object, by their names. What is missing, or of another kind, is nil.
+private struct Fields: Sendable {
+    private let members: [String: JSON5Value]
+    /// The names in their order.
+    let names: [String]
+
+    init?(_ value: JSON5Value) {
+        guard case .object(let members) = value.content else { return nil }
+        names = members.map(\.name)
+        self.members = Dictionary(members.map { ($0.name, $0.value) }) { first, _ in first }
+    }
+
+    func string(_ name: String) -> String? {
+        if case .string(let text)? = members[name]?.content { text } else { nil }
+    }
+
+    func number(_ name: String) -> UInt64? {
+        if case .integer(let number)? = members[name]?.content { UInt64(exactly: number) } else { nil }
+    }
+
+    func boolean(_ name: String) -> Bool {
+        if case .boolean(let value)? = members[name]?.content { value } else { false }
+    }
+
+    func object(_ name: String) -> Fields? { members[name].flatMap { Fields($0) } }
+
+    func objects(_ name: String) -> [Fields] {
+        if case .array(let values)? = members[name]?.content { values.compactMap { Fields($0) } } else { [] }
+    }
+
+    func strings(_ name: String) -> [String] {
+        guard case .array(let values)? = members[name]?.content else { return [] }
+        return values.compactMap { if case .string(let text) = $0.content { text } else { nil } }
+    }
+}
