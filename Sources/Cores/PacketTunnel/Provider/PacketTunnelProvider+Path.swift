@@ -53,17 +53,10 @@ extension PacketTunnelProvider {
             log(.info, "the path to the network is another one")
             emit(.rebindSockets)
         }
-        remap(peers.keys, over: path, at: now)
-        if hasMoved {
-            // Who waits for an address is told when there is one.
-            let waiting = Set(remaps.flatMap(\.peers))
-            greet(peers.live(at: now, sessionLife: timings.sessionLife).filter { !waiting.contains($0) })
-        }
-    }
-
-    /// Lets peers know where we are, so that what they send finds us.
-    private mutating func greet(_ keys: [PublicKey]) {
-        if !keys.isEmpty { emit(.sendKeepalives(keys)) }
+        // What peers send finds us when they know where we are.
+        let live = hasMoved ? peers.live(at: now, sessionLife: timings.sessionLife) : []
+        let reachable = remap(peers.keys, over: path, greeting: live, at: now)
+        if !reachable.isEmpty { emit(.sendKeepalives(reachable)) }
     }
 
     // MARK: Suspension
@@ -116,8 +109,8 @@ extension PacketTunnelProvider {
         emit(.rebindSockets)
         emit(.configure(changes + [.setLink(up: true)]))
         setReasserting(false)
-        if let path { remap(peers.keys, over: path, at: now) }
-        let live = peers.live(at: lost, sessionLife: timings.sessionLife)
+        var live = peers.live(at: lost, sessionLife: timings.sessionLife)
+        if let path { live = remap(peers.keys, over: path, greeting: live, at: now) }
         if !live.isEmpty { emit(.initiateHandshakes(live)) }
         beginQueuedReload(at: now)
     }

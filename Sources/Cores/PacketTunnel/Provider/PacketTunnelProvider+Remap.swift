@@ -10,6 +10,8 @@ struct Remap: Sendable {
     let address: IPAddress
     /// Whose it is.
     var peers: [PublicKey]
+    /// Which of them are to learn where we are once they can be reached.
+    var greeted: [PublicKey] = []
 }
 
 extension PacketTunnelProvider {
@@ -17,9 +19,18 @@ extension PacketTunnelProvider {
     ///
     /// Only numbers are translated. A name is not looked up again: it may lead somewhere else by now, and the peer lives where
     /// it is.
-    mutating func remap(_ keys: [PublicKey], over path: NetworkPath, at now: Instant) {
+    ///
+    /// - Parameter greeted: The peers that are to learn where we are.
+    /// - Returns: Those of them that can be reached now; the others are told when they can.
+    @discardableResult
+    mutating func remap(
+        _ keys: [PublicKey], over path: NetworkPath, greeting greeted: [PublicKey] = [], at now: Instant
+    ) -> [PublicKey] {
         let concerned = Set(keys)
-        for index in remaps.indices { remaps[index].peers.removeAll { concerned.contains($0) } }
+        for index in remaps.indices {
+            remaps[index].peers.removeAll { concerned.contains($0) }
+            remaps[index].greeted.removeAll { concerned.contains($0) }
+        }
         remaps.removeAll { $0.peers.isEmpty }
         var changes: [DeviceChange] = []
         var wanted: [IPAddress: Int] = [:]
@@ -41,6 +52,14 @@ extension PacketTunnelProvider {
             }
         }
         if !changes.isEmpty { emit(.configure(changes)) }
+        var waiting: Set<PublicKey> = []
+        for index in remaps.indices {
+            let own = Set(remaps[index].peers)
+            let new = greeted.filter { own.contains($0) && !remaps[index].greeted.contains($0) }
+            remaps[index].greeted += new
+            waiting.formUnion(own)
+        }
+        return greeted.filter { !waiting.contains($0) }
     }
 
     /// The address that a network has for another one is known, or there is none.
@@ -67,7 +86,6 @@ extension PacketTunnelProvider {
             changes.append(.setEndpoint(current, of: key))
         }
         if !changes.isEmpty { emit(.configure(changes)) }
-        let live = peers.live(at: now, sessionLife: timings.sessionLife).filter { remap.peers.contains($0) }
-        if !live.isEmpty { emit(.sendKeepalives(live)) }
+        if !remap.greeted.isEmpty { emit(.sendKeepalives(remap.greeted)) }
     }
 }

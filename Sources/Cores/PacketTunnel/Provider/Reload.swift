@@ -58,6 +58,7 @@ extension PacketTunnelProvider {
         let target: TunnelTarget
         do throws(InvalidTunnelConfiguration) {
             target = try TunnelTarget(request)
+            if target.overrides.name != connection.target.overrides.name { throw .changedInterfaceName }
         } catch {
             log(.error, "cannot reload: \(TunnelFailure.invalidConfiguration(error))")
             emit(.completeReload(request.id, .failure(.invalidConfiguration(error))))

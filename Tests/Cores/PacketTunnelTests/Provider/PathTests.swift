@@ -199,6 +199,18 @@ struct PathTests {
         #expect(rig.provider.currentStatus.peers.first?.endpoint == endpoint(1))
     }
 
+    @Test("A resumption in a network that has only IPv6 greets peers when they can be reached")
+    func translationAfterSuspension() throws {
+        var rig = connected(at: "192.0.2.1")
+        rig.handle(.pathChanged(.none))
+        rig.advance(.seconds(1000))
+        var actions = rig.handle(.pathChanged(cellularIPv6))
+        #expect(!actions.contains(.initiateHandshakes([key(1)])))
+        let id = try #require(actions.remaps.first?.1)
+        actions = rig.handle(.remapped(id, v6("64:ff9b::c000:201")))
+        #expect(actions.last == .sendKeepalives([key(1)]))
+    }
+
     @Test("A start in a network that has only IPv6 translates the addresses it found")
     func translationAtStart() throws {
         var rig = Rig()

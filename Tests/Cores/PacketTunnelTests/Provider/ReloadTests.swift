@@ -160,6 +160,10 @@ struct ReloadTests {
                 .completeReload(
                     RequestID(rawValue: 2), .failure(.invalidConfiguration(.duplicatePeer(first: 0, second: 1))))
             ])
+        #expect(
+            rig.handle(.reload(request(3, before, DeviceOverrides(name: "sluice9")))) == [
+                .completeReload(RequestID(rawValue: 3), .failure(.invalidConfiguration(.changedInterfaceName)))
+            ])
         #expect(rig.status == .connected)
     }
 

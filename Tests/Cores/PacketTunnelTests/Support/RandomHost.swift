@@ -158,6 +158,7 @@ struct RandomHost {
         let end = rig.now + interval
         while let deadline = rig.provider.nextDeadline, deadline <= end {
             note(rig.advance(deadline.since(rig.now)))
+            if rig.provider.nextDeadline == deadline { break }
         }
         rig.skip(end.since(rig.now))
     }
