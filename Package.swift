@@ -62,9 +62,12 @@ var products: [Product] = [
             providers: [.apt(["libnl-3-dev", "libnl-route-3-dev"])]),
         .systemLibrary(
             name: "CLDNS", path: "Sources/System/CLDNS", pkgConfig: "ldns", providers: [.apt(["libldns-dev"])]),
+        .systemLibrary(
+            name: "CLibSSL", path: "Sources/System/CLibSSL", pkgConfig: "libssl", providers: [.apt(["libssl-dev"])]),
         .target(name: "CLinux", path: "Sources/System/CLinux", cSettings: [.define("_GNU_SOURCE")]),
 
         module("OpenSSLCrypto", layer: "Adapters", dependencies: ["ByteAccess", "WireGuard", "COpenSSL"]),
+        module("SecureStream", layer: "Adapters", dependencies: ["ByteAccess", "IPPacket", "CLibSSL"]),
         module("LDNSMessage", layer: "Adapters", dependencies: ["ByteAccess", "IPPacket", "DNSMessage", "CLDNS"]),
         module(
             "LinuxHost", layer: "Hosts",
@@ -86,6 +89,7 @@ var products: [Product] = [
             dependencies: ["ByteAccess", "IPPacket", "Provider", "WireGuard", "PacketTunnel"]),
         tests(
             "OpenSSLCrypto", layer: "Adapters", dependencies: ["ByteAccess", "WireGuard", "OpenSSLCrypto", "COpenSSL"]),
+        tests("SecureStream", layer: "Adapters", dependencies: ["ByteAccess", "IPPacket", "SecureStream"]),
         tests(
             "LDNSMessage", layer: "Adapters",
             dependencies: ["ByteAccess", "IPPacket", "DNSMessage", "LDNSMessage", "CLDNS"]),
@@ -103,6 +107,7 @@ var products: [Product] = [
         .executable(name: "sluice", targets: ["sluice"]),
         .library(name: "OpenSSLCrypto", targets: ["OpenSSLCrypto"]),
         .library(name: "LDNSMessage", targets: ["LDNSMessage"]),
+        .library(name: "SecureStream", targets: ["SecureStream"]),
         .library(name: "SimulatedHost", targets: ["SimulatedHost"]),
     ]
 #endif
