@@ -83,8 +83,8 @@ public final class SimulatedTunnel<Primitives: Cryptography> {
         switch event {
         case .handshakeCompleted: handle(.handshakeCompleted(key))
         case .handshakeGivenUp: handle(.handshakeGivenUp(key))
-        case .endpointChanged(let peer):
-            guard let endpoint = machine.device.statistics(of: peer)?.endpoint else { return }
+        case .endpointChanged:
+            guard let endpoint = machine.device.snapshot(of: key)?.endpoint else { return }
             handle(.endpointChanged(key, endpoint))
         case .initiationReplayed: break
         }

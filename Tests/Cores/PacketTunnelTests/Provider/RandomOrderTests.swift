@@ -10,7 +10,7 @@ struct RandomOrderTests {
     func everything(part: UInt64) {
         for number in 0..<500 as Range<UInt64> {
             var host = RandomHost(seed: part * 500 + number)
-            for _ in 0..<60 { host.step() }
+            for _ in 0..<40 { host.step() }
             host.end()
             #expect(host.broken.isEmpty, "seed \(part * 500 + number)")
         }
@@ -21,7 +21,7 @@ struct RandomOrderTests {
         var replies = 0
         for seed in 0..<10_000 as Range<UInt64> {
             var host = RandomHost(seed: 1_000_000 + seed)
-            for _ in 0..<30 { host.step(onlyLifecycleAndMessages: true) }
+            for _ in 0..<20 { host.step(onlyLifecycleAndMessages: true) }
             host.end()
             #expect(host.broken.isEmpty, "seed \(1_000_000 + seed)")
             replies += host.repliesSeen
