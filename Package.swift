@@ -89,7 +89,7 @@ var products: [Product] = [
             dependencies: ["ByteAccess", "IPPacket", "Provider", "WireGuard", "PacketTunnel"]),
         tests(
             "OpenSSLCrypto", layer: "Adapters", dependencies: ["ByteAccess", "WireGuard", "OpenSSLCrypto", "COpenSSL"]),
-        tests("SecureStream", layer: "Adapters", dependencies: ["ByteAccess", "IPPacket", "SecureStream"]),
+        tests("SecureStream", layer: "Adapters", dependencies: ["ByteAccess", "IPPacket", "SecureStream", "CLibSSL"]),
         tests(
             "LDNSMessage", layer: "Adapters",
             dependencies: ["ByteAccess", "IPPacket", "DNSMessage", "LDNSMessage", "CLDNS"]),

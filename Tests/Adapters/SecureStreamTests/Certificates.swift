@@ -61,7 +61,15 @@ final class Certificates: Sendable {
             key $1
             openssl req -new -key $1.key -subj "/CN=$1" -out $1.csr
             printf "%b" "$3" > $1.ext
-            openssl x509 -req -in $1.csr -CA $2.pem -CAkey $2.key -CAcreateserial -days 30 -extfile $1.ext -out $1.pem
+            sign $1 $2
+        }
+        sign() {
+            openssl x509 -req -in $1.csr -CA $2.pem -CAkey $2.key -CAcreateserial -days 30 -extfile $1.ext -out $1.pem $3
+        }
+        rsa() {
+            openssl req -new -newkey rsa:$2 -nodes -keyout $1.key -subj "/CN=$1" -out $1.csr
+            printf "%b" "$server" > $1.ext
+            sign $1 authority $3
         }
         server="subjectAltName=DNS:dns.example,IP:192.0.2.1,IP:2001:db8::1\\nextendedKeyUsage=serverAuth\\n"
         root authority
@@ -73,6 +81,9 @@ final class Certificates: Sendable {
         issue intermediate authority "basicConstraints=critical,CA:true\\n"
         issue below intermediate "$server"
         cat intermediate.pem >> below.pem
+        rsa strong-rsa 2048
+        rsa weak-rsa 1024
+        rsa sha1 2048 -sha1
         key alone
         openssl req -x509 -new -key alone.key -subj /CN=alone -addext subjectAltName=DNS:dns.example -days 30 -out alone.pem
         key early
@@ -84,7 +95,7 @@ final class Certificates: Sendable {
         sign="openssl ca -batch -config ca.conf -rand_serial -cert authority.pem -keyfile authority.key -notext -in early.csr"
         $sign -startdate 20200101000000Z -enddate 20200201000000Z -out expired.pem
         $sign -startdate 20900101000000Z -enddate 20910101000000Z -out early.pem
-        for name in good other foreign alone intermediate expired; do
+        for name in good other foreign alone intermediate expired strong-rsa weak-rsa; do
             openssl x509 -in $name.pem -pubkey -noout | openssl pkey -pubin -outform DER |
                 openssl dgst -sha256 -binary | openssl base64 > $name.pin
         done

@@ -15,6 +15,8 @@ public struct MessageWriter: Sendable {
 
     /// Where suffixes of names are that later names may point to.
     private var suffixes = InlineArray<48, UInt16>(repeating: 0)
+    /// How long they are, so that only those that can be the same are compared: messages may be made to have many that are nearly so.
+    private var suffixLengths = InlineArray<48, UInt8>(repeating: 0)
     private var suffixCount = 0
 
     /// An empty message that may grow to `limit` bytes and to the size of its buffer.
@@ -166,10 +168,11 @@ extension MessageWriter {
         at position: inout Int
     ) throws(DNSMessageError) {
         var walk = start
+        var length = Self.length(of: start, in: bytes)
         while true {
             let rest = walk
             guard let label = walk.next(in: bytes) else { break }
-            if compressed, let suffix = suffix(equalTo: rest, of: bytes, in: output.bytes) {
+            if compressed, let suffix = suffix(equalTo: rest, length, of: bytes, in: output.bytes) {
                 try reserve(2, at: position, in: output)
                 output.storeBigEndian(0xC000 | suffix, at: position)
                 position += 2
@@ -179,22 +182,34 @@ extension MessageWriter {
             // Beyond 16,383 a pointer does not reach (RFC 1035 §4.1.4).
             if position < 0x4000, suffixCount < suffixes.count {
                 suffixes[suffixCount] = UInt16(truncatingIfNeeded: position)
+                suffixLengths[suffixCount] = length
                 suffixCount += 1
             }
             output.store(UInt8(truncatingIfNeeded: label.count), at: position)
             output.copy(bytes.extracting(label), to: position + 1)
             position += 1 + label.count
+            length -= UInt8(truncatingIfNeeded: 1 + label.count)
         }
         try reserve(1, at: position, in: output)
         output.store(0, at: position)
         position += 1
     }
 
+    /// The length of a checked name from here on without compression: 255 at most.
+    private static func length(of start: LabelWalk, in bytes: RawSpan) -> UInt8 {
+        var (walk, length) = (start, 1)
+        while let label = walk.next(in: bytes) { length += 1 + label.count }
+        return UInt8(truncatingIfNeeded: length)
+    }
+
     /// Where the same labels are already, down to the root.
-    private func suffix(equalTo rest: LabelWalk, of bytes: RawSpan, in output: RawSpan) -> UInt16? {
+    private func suffix(
+        equalTo rest: LabelWalk, _ length: UInt8, of bytes: RawSpan, in output: RawSpan
+    ) -> UInt16? {
         for index in 0..<suffixCount {
             // What belongs to the record that is being written may have no root yet, and a walk must not leave what is there.
             guard Int(suffixes[index]) < count else { return nil }
+            guard suffixLengths[index] == length else { continue }
             let candidate = LabelWalk(at: Int(suffixes[index]))
             if DomainNameView.haveSameLabels(bytes, rest, output, candidate, foldingCase: false) {
                 return suffixes[index]
