@@ -104,13 +104,12 @@ public struct QueryEcho: ~Escapable {
         guard !header.flags.contains(.response) else { throw .notAQuery }
         var question: QuestionLayout?
         if header.questionCount == 1, header.flags.opcode == .query { question = try? QuestionLayout(checking: bytes) }
-        self.init(bytes, header, question, Self.findOPT(in: bytes, header, question))
+        self.init(bytes, header, question, Self.findOPT(in: bytes))
     }
 
-    /// The first OPT record that can be found, even when records around it are not in order.
-    private static func findOPT(in bytes: RawSpan, _ header: DNSHeader, _ question: QuestionLayout?) -> RecordLayout? {
-        guard let question else { return nil }
-        var walk = RecordWalk(header, at: question.endOffset)
+    /// The first OPT record that can be found, even when questions and records around it are not in order.
+    private static func findOPT(in bytes: RawSpan) -> RecordLayout? {
+        guard var walk = try? RecordWalk(parsing: bytes) else { return nil }
         while let record = try? walk.next(in: bytes) {
             if record.type == .opt, record.section == .additional { return record }
         }

@@ -49,6 +49,18 @@ import Testing
         }
     }
 
+    @Test(arguments: [
+        "no-question-with-opt", "two-opt", "edns-version-1", "option-one-byte-too-long", "subnet-with-scope",
+        "cookie-of-7",
+    ])
+    func `a malformed query whose OPT record can be found gets one back`(_ name: String) throws {
+        let query = try #require(MalformedMessage.queries.first { $0.name == name })
+        let code = try #require(queryError(query.bytes)?.responseCode)
+        let answer = try written { try QueryEcho(of: query.bytes.span.octets).writeFailure(code, into: &$0) }
+        let view = try DNSMessageView(checking: answer.span.octets)
+        #expect(view.optLayout != nil && view.header.additionalCount == 1)
+    }
+
     @Test(arguments: MalformedMessage.answers)
     func `a malformed answer has the error that the list says`(_ answer: MalformedMessage) {
         let error = messageError(answer.bytes)
