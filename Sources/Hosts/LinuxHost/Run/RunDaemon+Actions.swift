@@ -119,6 +119,14 @@ extension RunDaemon {
         }
     }
 
+    /// Adds again what others took away of the settings.
+    mutating func restoreSettings() {
+        guard applied != nil, let identifier = interface?.identifier,
+            let count = try? interface?.channel.restoreSettings(of: identifier), count > 0
+        else { return }
+        log.info("\(count) addresses, routes and rules were gone and were added again")
+    }
+
     /// True when the machine's resolvers are changed: as wg-quick does, unless the configuration's own `dns` part says otherwise.
     private var bringsResolvers: Bool { configuration.dns?.setsSystemResolver ?? true }
 

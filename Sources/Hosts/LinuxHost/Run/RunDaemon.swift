@@ -122,6 +122,8 @@ public struct RunDaemon: ~Copyable {
         var events = EventBuffer(capacity: 64)
         do throws(SystemCallError) {
             perform(sequence.begin())
+            // Without commands before it the tunnel starts at once.
+            settle()
             while exitStatus == nil {
                 try loop.wait(until: nextDeadline(), into: &events)
                 interface?.shared.noteAwake()
@@ -169,7 +171,10 @@ public struct RunDaemon: ~Copyable {
 
     private mutating func handleDeadlines() {
         let now = HostClock.now()
-        if observer.isDue(at: now) { tell(.pathChanged(currentPath())) }
+        if observer.isDue(at: now) {
+            restoreSettings()
+            tell(.pathChanged(currentPath()))
+        }
         if let deadline = provider.nextDeadline, deadline <= now { perform(provider.handleDeadlines(at: now)) }
         settle()
     }

@@ -1,0 +1,146 @@
+"""Full and split tunnels: what goes inside, what stays outside, and nothing left afterwards."""
+
+from daemon_testbed import DaemonTestbed
+from run_checks.registry import check
+from run_instance import Instance
+from run_site import (
+    ENDPOINT, ENDPOINT6, FULL, INSIDE, INSIDE6, LAN, LAN6, OUTSIDE, OUTSIDE6, PORT, SPLIT, Peer, Site)
+from waiting import expect, expect_equal
+
+
+@check("full.v4", "a full tunnel over IPv4: everything inside but the machine's own network; then all as before")
+def full_over_ipv4(testbed: DaemonTestbed) -> None:
+    _full(Site(testbed), f"{ENDPOINT}:{PORT}")
+
+
+@check("full.v6", "a full tunnel over IPv6: everything inside but the machine's own network; then all as before")
+def full_over_ipv6(testbed: DaemonTestbed) -> None:
+    _full(Site(testbed), f"[{ENDPOINT6}]:{PORT}")
+
+
+def _full(site: Site, endpoint: str) -> None:
+    before = site.prepare(FULL, endpoint=endpoint)
+    site.instance.start()
+    site.expect_inside()
+    site.expect_reached(*LAN[1:], *LAN6[1:])
+    site.expect_silent(OUTSIDE, OUTSIDE6)
+    site.instance.expect_no_error()
+    site.instance.stop()
+    site.machine.expect_state(before, "after a full tunnel")
+
+
+@check("split.v4", "a split tunnel over IPv4: what is named inside, all else outside; then all as before")
+def split_over_ipv4(testbed: DaemonTestbed) -> None:
+    _split(Site(testbed), f"{ENDPOINT}:{PORT}")
+
+
+@check("split.v6", "a split tunnel over IPv6: what is named inside, all else outside; then all as before")
+def split_over_ipv6(testbed: DaemonTestbed) -> None:
+    _split(Site(testbed), f"[{ENDPOINT6}]:{PORT}")
+
+
+def _split(site: Site, endpoint: str) -> None:
+    before = site.prepare(SPLIT, endpoint=endpoint)
+    site.instance.start()
+    site.expect_inside()
+    site.expect_reached(OUTSIDE, OUTSIDE6, LAN[1], LAN6[1])
+    site.instance.stop()
+    site.machine.expect_state(before, "after a split tunnel")
+
+
+@check("full.one", "a full tunnel of one family leaves the other one alone")
+def one_family(testbed: DaemonTestbed) -> None:
+    site = Site(testbed)
+    before = site.prepare("0.0.0.0/0")
+    site.instance.start()
+    site.expect_reached(INSIDE)
+    site.expect_reached(OUTSIDE6)
+    site.expect_silent(OUTSIDE, INSIDE6)
+    site.instance.stop()
+    site.machine.expect_state(before, "after a tunnel of IPv4")
+
+
+@check("routes.excluded", "what is excluded stays outside of a full tunnel, what is included beside AllowedIPs goes inside")
+def excluded_routes(testbed: DaemonTestbed) -> None:
+    site = Site(testbed)
+    before = site.prepare(FULL, device='excludedRoutes: ["203.0.113.0/24", "2001:db8:ee::/48"]')
+    site.instance.start()
+    site.expect_inside()
+    site.expect_reached(OUTSIDE, OUTSIDE6, LAN[1], LAN6[1])
+    site.instance.stop()
+    site.machine.expect_state(before, "after a tunnel with excluded routes")
+    # The device's word on routes and addresses wins over the file's.
+    site.prepare(FULL, device='includedRoutes: ["198.51.100.0/24", "2001:db8:99::/48"], '
+                 'addresses: ["10.8.0.2/24", "fd08::2/64"]')
+    site.instance.start()
+    site.expect_inside()
+    site.expect_reached(OUTSIDE, OUTSIDE6)
+    site.instance.stop()
+    site.machine.expect_state(before, "after a tunnel with routes of the device")
+
+
+@check("routes.lan", "the machine's own network goes into the tunnel where the configuration says so, its router does not")
+def lan_inside(testbed: DaemonTestbed) -> None:
+    site = Site(testbed)
+    # Half of the network, with an address of it at the other end.
+    site.world.add_address(site.peer.interface.name, "10.0.0.200/32")
+    site.world.nft('table inet proof { chain input { iifname "under" ip daddr 10.0.0.200 drop\n}\n}\n')
+    before = site.prepare(f"{FULL}, 10.0.0.128/25")
+    site.instance.start()
+    site.expect_reached("10.0.0.200", LAN[1])
+    site.expect_inside()
+    site.instance.stop()
+    site.machine.expect_state(before, "after a tunnel into the own network")
+
+
+@check("endpoint.inside", "an AllowedIPs that covers the endpoint swallows everything there but the tunnel itself")
+def endpoint_inside(testbed: DaemonTestbed) -> None:
+    for allowed, endpoint in (("192.0.2.0/24", f"{ENDPOINT}:{PORT}"), ("2001:db8:1::/48", f"[{ENDPOINT6}]:{PORT}")):
+        site = Site(testbed, label="4" if "." in allowed else "6")
+        site.world.nft('table inet proof { chain input { iifname "under" ip protocol icmp ip daddr 192.0.2.1 drop\n'
+                       'iifname "under" ip6 daddr 2001:db8:1::1 icmpv6 type echo-request drop\n}\n}\n')
+        before = site.prepare(f"{SPLIT}, {allowed}", endpoint=endpoint)
+        site.instance.start()
+        site.expect_inside()
+        # By its address, which is the endpoint's too, only the inside answers pings.
+        site.expect_reached(ENDPOINT if "." in allowed else ENDPOINT6, OUTSIDE, OUTSIDE6)
+        site.instance.stop()
+        site.machine.expect_state(before, "after a tunnel around its own endpoint")
+
+
+@check("two.first", "two full tunnels at once: stopping the first one leaves the second and the machine whole")
+def two_stop_first(testbed: DaemonTestbed) -> None:
+    _two(Site(testbed), first_leaves_first=True)
+
+
+@check("two.second", "two full tunnels at once: stopping the second one leaves the first and the machine whole")
+def two_stop_second(testbed: DaemonTestbed) -> None:
+    _two(Site(testbed), first_leaves_first=False)
+
+
+def _two(site: Site, first_leaves_first: bool) -> None:
+    other_peer = Peer(site.testbed, site.world, 9, PORT + 1)
+    other = Instance(site.machine, "tun1")
+    other.write_tunnel(other_peer.file(FULL, endpoint=f"{ENDPOINT}:{PORT + 1}"))
+    other.write()
+    before = site.prepare(FULL)
+    site.instance.start()
+    site.expect_inside()
+    alone = site.machine.state()
+    other.start()
+    for inner in (site.peer.inner, site.peer.inner6, other_peer.inner, other_peer.inner6):
+        site.expect_reached(inner)
+    site.expect_reached(INSIDE, INSIDE6, LAN[1], LAN6[1])
+    site.expect_silent(OUTSIDE, OUTSIDE6)
+    going, staying, peer = (
+        (site.instance, other, other_peer) if first_leaves_first else (other, site.instance, site.peer))
+    handshake = peer.handshake()
+    going.stop()
+    if not first_leaves_first:
+        site.machine.expect_state(alone, "with the first tunnel alone")
+    site.expect_reached(INSIDE, INSIDE6, peer.inner, peer.inner6, LAN[1], LAN6[1])
+    site.expect_silent(OUTSIDE, OUTSIDE6)
+    expect_equal(peer.handshake(), handshake, "the time of the last handshake of the tunnel that stays")
+    expect(staying.ask()["status"] == "connected", "the tunnel that stays is not connected")
+    staying.stop()
+    site.machine.expect_state(before, "after both tunnels")
