@@ -95,7 +95,10 @@ var products: [Product] = [
             dependencies: ["ByteAccess", "IPPacket", "DNSMessage", "LDNSMessage", "CLDNS"]),
         tests(
             "LinuxHost", layer: "Hosts",
-            dependencies: ["ByteAccess", "IPPacket", "Provider", "WireGuard", "PacketTunnel", "LinuxHost", "CLinux"]),
+            dependencies: [
+                "ByteAccess", "IPPacket", "JSON5", "Provider", "WireGuard", "PacketTunnel", "OpenSSLCrypto",
+                "LinuxHost", "CLinux",
+            ]),
         tests("sluice", layer: "Tools", dependencies: ["LinuxHost", "PacketTunnel", "sluice"]),
         tests(
             "SimulatedHost", layer: "Hosts",

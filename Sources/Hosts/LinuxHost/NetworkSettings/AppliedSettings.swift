@@ -18,6 +18,8 @@ enum SettingsNote: Hashable, Codable, Sendable {
     case resolversTakeEveryName
     /// What an instance left that died was cleaned away.
     case leftoversRemoved
+    /// The record of what such an instance had done could not be read, or not all of it: something may be there still.
+    case leftoversUnreadable
     /// A step backwards failed, with this error number; what it was to remove may be there still.
     case notUndone(SettingsObject, errno: Int32)
 }
@@ -29,6 +31,8 @@ extension SettingsNote: CustomStringConvertible {
         case .resolverFileChangedByOthers: "the resolver file was changed by somebody else since: it stays as it is"
         case .resolversTakeEveryName:
             "the resolver file cannot tell domains apart: the tunnel's resolvers are asked about every name"
+        case .leftoversUnreadable:
+            "the record of an instance that died could not be read whole: something of its settings may be left"
         case .leftoversRemoved: "what an instance that died had left was removed"
         case .notUndone(let object, let errno): "\(object.kind) could not be undone: \(errorText(errno))"
         }

@@ -95,7 +95,7 @@ final class InterfaceSettings {
 
     /// Cleans up after the dead, and looks at what the interface is like before anything is done.
     private func start(_ notes: inout [SettingsNote]) throws(InterfaceSettingsError) -> SettingsRecord {
-        if try removeLeftovers() { notes.append(.leftoversRemoved) }
+        notes += try removeLeftovers()
         do throws(SystemCallError) {
             file = try SettingsRecordFile(for: interface, in: paths.stateFolder)
         } catch { throw .record(error) }
@@ -208,12 +208,14 @@ final class InterfaceSettings {
         return notes
     }
 
-    /// Undoes what instances left that died. True when there was something.
-    private func removeLeftovers() throws(InterfaceSettingsError) -> Bool {
-        var isAny = false
+    /// Undoes what instances left that died, as far as their records can be read.
+    private func removeLeftovers() throws(InterfaceSettingsError) -> [SettingsNote] {
+        var notes: [SettingsNote] = []
         do throws(SystemCallError) {
-            try SettingsRecordFile.forEachLeftover(in: paths.stateFolder) { record in
-                isAny = true
+            try SettingsRecordFile.forEachLeftover(in: paths.stateFolder) { contents in
+                if contents.isIncomplete { notes.append(.leftoversUnreadable) }
+                guard let record = contents.record else { return }
+                if !notes.contains(.leftoversRemoved) { notes.append(.leftoversRemoved) }
                 // An interface that has the name or the number now may be another one.
                 let link = try? executor.netlink.link(at: record.index)
                 let isSame = link?.name == record.interface.string
@@ -221,7 +223,7 @@ final class InterfaceSettings {
                 _ = Self.undo(objects.reversed().map { .remove($0) }, of: record, by: executor)
             }
         } catch { throw .record(error) }
-        return isAny
+        return notes
     }
 }
 

@@ -48,7 +48,7 @@ struct ResolverConfiguration {
             try run(program, ["-a", record, "-m", "0", scope], input: settings.resolverLines)
         case .file:
             let key = settings.interface.string
-            do throws(SystemCallError) {
+            do throws(ResolverFile.Failure) {
                 try ResolverFile(paths: paths).set(settings.resolverLines, for: key)
             } catch { throw Failure(reason: error.description) }
         }
@@ -66,7 +66,7 @@ struct ResolverConfiguration {
             try run(program, ["-d", record, "-f"])
             return []
         case .file:
-            do throws(SystemCallError) {
+            do throws(ResolverFile.Failure) {
                 let isOurs = try ResolverFile(paths: paths).clear(interface.string)
                 return isOurs ? [] : [.resolverFileChangedByOthers]
             } catch { throw Failure(reason: error.description) }

@@ -1,5 +1,4 @@
 internal import CLinux
-internal import FoundationEssentials
 internal import Glibc
 
 /// The file that the C library reads resolvers from, shared by the tunnels that write it: what was there first is kept until the
@@ -34,36 +33,57 @@ struct ResolverFile {
         case link
     }
 
+    /// Why the file was not changed.
+    enum Failure: Error, CustomStringConvertible {
+        /// A system call failed.
+        case systemCall(SystemCallError)
+        /// The record at this path is not one of this version: what was there first is in it.
+        case unreadableRecord(path: String)
+
+        var description: String {
+            switch self {
+            case .systemCall(let error): error.description
+            case .unreadableRecord(let path):
+                "\(path), which says what the resolver file was, cannot be read: put the resolver file right and remove it"
+            }
+        }
+    }
+
     private var recordPath: String { "\(paths.stateFolder)/resolver-file" }
     private var asidePath: String { "\(paths.resolverFile).before-sluice" }
 
     /// Puts the lines of a tunnel into the file, in the place of those that it had.
-    func set(_ lines: String, for key: String) throws(SystemCallError) {
-        var record: Record
-        if let known = readRecord(), condition(known) != .foreign {
-            record = known
-        } else {
-            forget()
-            record = Record(original: try look(), tunnels: [], written: [])
-        }
-        record.tunnels.removeAll { $0.key == key }
-        record.tunnels.append(Record.Lines(key: key, text: lines))
-        try write(record)
+    func set(_ lines: String, for key: String) throws(Failure) {
+        let known = try readRecord()
+        do throws(SystemCallError) {
+            var record: Record
+            if let known, condition(known) != .foreign {
+                record = known
+            } else {
+                if let known { forget(known) }
+                record = Record(original: try look(), tunnels: [], written: [])
+            }
+            record.tunnels.removeAll { $0.key == key }
+            record.tunnels.append(Record.Lines(key: key, text: lines))
+            try write(record)
+        } catch { throw .systemCall(error) }
     }
 
     /// Takes the lines of a tunnel out; with the last one, puts back what was there before. False when somebody else changed the
     /// file since: it stays as it is.
-    func clear(_ key: String) throws(SystemCallError) -> Bool {
-        guard var record = readRecord() else { return true }
+    func clear(_ key: String) throws(Failure) -> Bool {
+        guard var record = try readRecord() else { return true }
         switch condition(record) {
         case .foreign:
             // Whoever wrote it is its owner now.
-            forget()
+            forget(record)
             return false
         case .untouched: unsafe unlink(recordPath)
         case .ours:
             record.tunnels.removeAll { $0.key == key }
-            if record.tunnels.isEmpty { try restore(record) } else { try write(record) }
+            do throws(SystemCallError) {
+                if record.tunnels.isEmpty { try restore(record) } else { try write(record) }
+            } catch { throw .systemCall(error) }
         }
         return true
     }
@@ -86,8 +106,7 @@ struct ResolverFile {
         unsafe unlink(recordPath)
     }
 
-    private func forget() {
-        guard let record = readRecord() else { return }
+    private func forget(_ record: Record) {
         if case .link = record.original { unsafe unlink(asidePath) }
         unsafe unlink(recordPath)
     }
@@ -170,13 +189,24 @@ struct ResolverFile {
         _ = try systemCall("ftruncate") { ftruncate(number, bytes.count) }
     }
 
-    private func readRecord() -> Record? {
-        guard let bytes = try? WholeFile.read(recordPath) else { return nil }
-        return try? JSONDecoder().decode(Record.self, from: Data(bytes))
+    /// The record; nil when there is none.
+    private func readRecord() throws(Failure) -> Record? {
+        let bytes: [UInt8]
+        do throws(SystemCallError) { bytes = try WholeFile.read(recordPath) } catch {
+            if error.errno == ENOENT { return nil }
+            throw .systemCall(error)
+        }
+        do throws(JSONLineError) { return try JSONLine.decode(Record.self, from: bytes) } catch {
+            throw .unreadableRecord(path: recordPath)
+        }
     }
 
     private func writeRecord(_ record: Record) throws(SystemCallError) {
-        guard let data = try? JSONEncoder().encode(record) else { throw SystemCallError("write", errno: EINVAL) }
+        let data: [UInt8]
+        do throws(JSONLineError) { data = try JSONLine.encode(record) } catch {
+            // A resolver file is small: C libraries read three servers of it.
+            throw SystemCallError("write", errno: EFBIG)
+        }
         try WholeFile.makeFolder(paths.stateFolder)
         let fresh = "\(recordPath).new"
         do {
@@ -184,7 +214,7 @@ struct ResolverFile {
                 adopting: try systemCall("open") {
                     unsafe open(fresh, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0o600)
                 })
-            try WholeFile.write(Array(data), to: descriptor)
+            try WholeFile.write(data, to: descriptor)
         }
         _ = try systemCall("rename") { unsafe rename(fresh, recordPath) }
     }

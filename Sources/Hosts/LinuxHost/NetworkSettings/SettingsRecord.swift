@@ -1,5 +1,4 @@
 internal import CLinux
-internal import FoundationEssentials
 internal import Glibc
 
 /// What has to be known to undo the settings of an interface.
@@ -18,13 +17,19 @@ struct SettingsRecord: Hashable, Codable, Sendable {
     var wasUp: Bool
     /// Who was told about resolvers.
     var resolverSystem: ResolverSystem?
+
+    /// What has a line together; each object has one of its own.
+    private enum CodingKeys: String, CodingKey {
+        case interface, index, allotment, originalMTU, wasUp, resolverSystem
+    }
 }
 
 /// The records of the settings that are in force, each in a file that its owner keeps locked as long as it lives: a file that can
 /// be locked was left by one that died. Files carry the number of the network namespace, for names mean nothing beyond it.
 ///
-/// Records are lines of JSON at the end of which new ones are added; the last whole line counts, so that whoever is killed while
-/// writing leaves the one before.
+/// A record is a line of JSON with the number of lines that follow, one for each object. New records are added at the end, and the
+/// last whole one counts, so that whoever is killed while writing leaves the one before. Lines have no version: what cannot be read
+/// of another one's is passed over.
 struct SettingsRecordFile: ~Copyable {
     private let descriptor: FileDescriptor
     private let path: String
@@ -52,20 +57,66 @@ struct SettingsRecordFile: ~Copyable {
         self.path = path
     }
 
-    /// The last record; nil when there is none.
-    func read() -> SettingsRecord? {
+    /// What is in a file.
+    struct Contents {
+        /// The last record; nil when there is none.
+        var record: SettingsRecord?
+        /// True when something is there that cannot be read: what it stands for cannot be undone.
+        var isIncomplete = false
+    }
+
+    /// The first line of a record.
+    private struct Heading: Codable {
+        var record: SettingsRecord
+        /// How many lines follow.
+        var objectCount: Int
+    }
+
+    /// Reads the last record, as far as it can be read.
+    func read() -> Contents {
         let number = descriptor.rawValue
-        guard lseek(number, 0, SEEK_SET) == 0, let bytes = try? WholeFile.read(descriptor) else { return nil }
-        for line in bytes.split(separator: UInt8(ascii: "\n")).reversed() {
-            if let record = try? JSONDecoder().decode(SettingsRecord.self, from: Data(line)) { return record }
+        guard lseek(number, 0, SEEK_SET) == 0, let bytes = try? WholeFile.read(descriptor) else {
+            return Contents(isIncomplete: true)
         }
-        return nil
+        return Self.contents(of: bytes)
+    }
+
+    private static func contents(of bytes: [UInt8]) -> Contents {
+        var last = Contents(isIncomplete: !bytes.isEmpty)
+        var current = Contents()
+        var missing = 0
+        // What follows the last end of a line was cut short.
+        for line in bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).dropLast()
+        where !line.isEmpty {
+            let line = Array(line)
+            if let heading = try? JSONLine.decode(Heading.self, from: line) {
+                current = Contents(record: heading.record)
+                missing = heading.objectCount
+            } else if missing > 0 {
+                missing -= 1
+                if let object = try? JSONLine.decode(SettingsObject.self, from: line) {
+                    current.record?.objects.append(object)
+                } else {
+                    current.isIncomplete = true
+                }
+            }
+            if missing == 0, current.record != nil { last = current }
+        }
+        return last
     }
 
     /// Adds a record, which counts from then on.
     func write(_ record: SettingsRecord) throws(SystemCallError) {
-        guard let data = try? JSONEncoder().encode(record) else { throw SystemCallError("write", errno: EINVAL) }
-        try WholeFile.write([UInt8(ascii: "\n")] + data + [UInt8(ascii: "\n")], to: descriptor)
+        var bytes: [UInt8] = [UInt8(ascii: "\n")]
+        do throws(JSONLineError) {
+            bytes += try JSONLine.encode(Heading(record: record, objectCount: record.objects.count))
+            bytes.append(UInt8(ascii: "\n"))
+            for object in record.objects {
+                bytes += try JSONLine.encode(object)
+                bytes.append(UInt8(ascii: "\n"))
+            }
+        } catch { throw SystemCallError("write", errno: EINVAL) }
+        try WholeFile.write(bytes, to: descriptor)
     }
 
     /// Removes the file: nothing is in force any more.
@@ -95,13 +146,13 @@ struct SettingsRecordFile: ~Copyable {
         } catch { throw .record(error) }
     }
 
-    /// Calls `body` with each record of this network namespace that a process left which is dead, and removes it. The common lock
-    /// is held meanwhile.
-    static func forEachLeftover(in folder: String, _ body: (SettingsRecord) -> Void) throws(SystemCallError) {
+    /// Calls `body` with what is in each file of this network namespace that a process left which is dead, and removes it. The
+    /// common lock is held meanwhile.
+    static func forEachLeftover(in folder: String, _ body: (Contents) -> Void) throws(SystemCallError) {
         let prefix = try prefix()
         for name in try names(in: folder) where name.hasPrefix(prefix) && name.hasSuffix(suffix) {
             guard let file = try SettingsRecordFile(path: "\(folder)/\(name)", makes: false) else { continue }
-            if let record = file.read() { body(record) }
+            body(file.read())
             file.remove()
         }
     }

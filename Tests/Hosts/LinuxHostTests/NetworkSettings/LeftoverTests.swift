@@ -98,16 +98,16 @@ import Testing
                 Issue.record("a new file is locked by somebody")
                 return
             }
-            #expect(file.read() == nil)
+            #expect(file.read().record == nil)
             try file.write(record)
             try file.write(later)
-            #expect(file.read() == later)
+            #expect(file.read().record == later)
             let name = try output(of: "ls", folder).dropLast()
             let size = try WholeFile.read("\(folder)/\(name)").count
             _ = try systemCall("truncate") { unsafe truncate("\(folder)/\(name)", size - 9) }
-            #expect(file.read() == record)
+            #expect(file.read().record == record)
             try file.write(later)
-            #expect(file.read() == later)
+            #expect(file.read().record == later)
             if let second = try SettingsRecordFile(for: interfaceName("wg0"), in: folder) {
                 Issue.record("a file has two owners")
                 _ = second.read()
@@ -115,5 +115,73 @@ import Testing
             file.remove()
             #expect(try output(of: "ls", folder) == "")
         }
+    }
+
+    /// What a later version may write: an object of a kind that nobody knows here. The others are undone.
+    @Test func whatIsUnknownInARecordIsPassedOver() throws {
+        try inTemporaryFolder { folder in
+            try inNewNetworkNamespace {
+                let paths = settingsPaths(folder)
+                let before = try SystemState()
+                try applyAndDie(
+                    "slt-dead", paths, try tunnelSettings(["10.8.0.2/24"], included: ["0.0.0.0/0"]), beforeDeath: {})
+                let path = try recordPath(paths)
+                let text = try readFile(path)
+                let unknown = text.replacing("{\"linkUp\":{}}", with: "{\"gearUp\":{\"_0\":[1,2.5]}}")
+                #expect(unknown != text)
+                try writeFile(unknown, to: path, mode: 0o600)
+                try run("ip", "tuntap", "add", "slt-next", "mode", "tun")
+                let next = try interfaceSettings("slt-next", paths)
+                let applied = try next.apply(tunnelSettings(["10.5.0.2/24"]), routing: RoutingOptions())
+                #expect(applied.notes == [.leftoversUnreadable, .leftoversRemoved])
+                #expect(next.clear() == [])
+                try run("ip", "link", "delete", "slt-next")
+                #expect(try SystemState() == before)
+            }
+        }
+    }
+
+    /// Nothing can be undone then, which is said, and the next instance comes up all the same.
+    @Test(arguments: [
+        #"{"interface":"slt-dead","index":7,"objects":[{"linkUp":{}}],"originalMTU":1500,"wasUp":false}"# + "\n",
+        #"{"record":{"interface":"../etc","index":7,"originalMTU":1500,"wasUp":false},"objectCount":0}"# + "\n",
+        #"{"record":{"interface":"slt-dead","index":-7,"originalMTU":1500,"wasUp":false},"objectCount":0}"# + "\n",
+        #"{"record":{"interface":"slt-dead","index":7,"originalMTU":1500,"wasUp":false},"objectCount":1}"# + "\n",
+        #"{"record":{"interface":"slt-dead","index":7,"originalMTU":1500,"wasUp":false},"objectCount":-1}"# + "\n",
+        "\u{0}\u{1}\n\n", "{\n[[[[[", "\"\\ud800\"\n",
+    ])
+    func aRecordThatCannotBeReadIsTold(text: String) throws {
+        try inTemporaryFolder { folder in
+            try inNewNetworkNamespace {
+                let paths = settingsPaths(folder)
+                try run("mkdir", "-p", paths.stateFolder)
+                let path = "\(paths.stateFolder)/\(try SettingsRecordFile.prefix())slt-dead.settings"
+                try writeFile(text, to: path, mode: 0o600)
+                try run("ip", "tuntap", "add", "slt-next", "mode", "tun")
+                let next = try interfaceSettings("slt-next", paths)
+                let applied = try next.apply(tunnelSettings(["10.5.0.2/24"]), routing: RoutingOptions())
+                #expect(applied.notes == [.leftoversUnreadable])
+                #expect(mode(of: path) == nil)
+                #expect(next.clear() == [])
+            }
+        }
+    }
+
+    /// Whoever dies between opening a record and writing it has done nothing.
+    @Test func anEmptyRecordIsNotWorthAWord() throws {
+        try inTemporaryFolder { folder in
+            guard let file = try SettingsRecordFile(for: interfaceName("wg0"), in: folder) else {
+                Issue.record("a new file is locked by somebody")
+                return
+            }
+            let contents = file.read()
+            #expect(contents.record == nil)
+            #expect(!contents.isIncomplete)
+        }
+    }
+
+    private func recordPath(_ paths: SettingsPaths) throws -> String {
+        let names = try lines(output(of: "ls", paths.stateFolder)).filter { $0.hasSuffix(".settings") }
+        return "\(paths.stateFolder)/\(try #require(names.first))"
     }
 }

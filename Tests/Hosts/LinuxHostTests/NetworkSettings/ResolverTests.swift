@@ -253,6 +253,26 @@ struct FileState: Equatable {
         #expect(settings?.resolverLines == "nameserver 10.8.0.1\nsearch good.example\n")
     }
 
+    /// Without the record nobody knows what was there first: it is not guessed.
+    @Test(arguments: ["", "{\"original\":{\"missing\":{}},\"tunnels\":", "{\"was\":\"nothing\"}"])
+    func aRecordThatCannotBeReadIsAFailureThatNamesIt(record: String) throws {
+        try withTunnel("slt-dns") { _, settings, paths in
+            try run("mkdir", "-p", paths.stateFolder)
+            try write("nameserver 192.0.2.53\n", to: paths.resolverFile)
+            try write(record, to: "\(paths.stateFolder)/resolver-file")
+            let before = try FileState(paths.resolverFile)
+            let error = #expect(throws: InterfaceSettingsError.self) {
+                try settings.apply(value(resolvers), routing: RoutingOptions())
+            }
+            #expect(error?.description.contains("\(paths.stateFolder)/resolver-file") == true)
+            #expect(try FileState(paths.resolverFile) == before)
+            try run("rm", "\(paths.stateFolder)/resolver-file")
+            _ = try settings.apply(value(resolvers), routing: RoutingOptions())
+            #expect(settings.clear() == [])
+            #expect(try text(paths.resolverFile) == "nameserver 192.0.2.53\n")
+        }
+    }
+
     private func makeRecorder(_ name: String, _ paths: SettingsPaths, ending: String = "exit 0") throws {
         let folder = paths.programFolders[0]
         try run("mkdir", "-p", folder)

@@ -27,8 +27,7 @@ import Testing
             .openLinkNotices, .openNetlink(namespaceOf: nil), .openNetlink(namespaceOf: DeviceIdentifier(rawValue: 1)),
         ]
         for request in requests {
-            let data = try JSONEncoder().encode(request)
-            #expect(try JSONDecoder().decode(PrivilegedRequest.self, from: data) == request)
+            try expectSurvival(of: request)
         }
     }
 
@@ -51,8 +50,7 @@ import Testing
             .failed(.controlSocketInUse), .failed(.unknownIdentifier), .failed(.unsuitableDescriptor),
         ]
         for reply in replies {
-            let data = try JSONEncoder().encode(reply)
-            #expect(try JSONDecoder().decode(PrivilegedReply.self, from: data) == reply)
+            try expectSurvival(of: reply)
         }
     }
 
@@ -64,15 +62,25 @@ import Testing
                 matchDomains: ["", "c.example"], matchDomainsNoSearch: true))
         settings.tunnelRemoteAddress = address("192.0.2.1")
         settings.tunnelOverheadBytes = 60
-        let data = try JSONEncoder().encode(NetworkSettingsMessage(settings))
-        #expect(try JSONDecoder().decode(NetworkSettingsMessage.self, from: data).settings == settings)
+        let line = try JSONLine.encode(NetworkSettingsMessage(settings))
+        #expect(try JSONLine.decode(NetworkSettingsMessage.self, from: line).settings == settings)
     }
 
     @Test func anImpossibleNameIsRefusedByTheReceiver() throws {
-        let data = Data(#"{"openControlSocket":{"_0":"../wg0"}}"#.utf8)
-        #expect(throws: DecodingError.self) { try JSONDecoder().decode(PrivilegedRequest.self, from: data) }
-        let good = Data(#"{"openControlSocket":{"_0":"wg0"}}"#.utf8)
-        #expect(
-            try JSONDecoder().decode(PrivilegedRequest.self, from: good) == .openControlSocket(interfaceName("wg0")))
+        let line = Array(#"{"openControlSocket":{"_0":"../wg0"}}"#.utf8)
+        #expect(throws: JSONLineError.notDecodable(at: "openControlSocket._0")) {
+            try JSONLine.decode(PrivilegedRequest.self, from: line)
+        }
+        let good = Array(#"{"openControlSocket":{"_0":"wg0"}}"#.utf8)
+        #expect(try JSONLine.decode(PrivilegedRequest.self, from: good) == .openControlSocket(interfaceName("wg0")))
+    }
+
+    /// Our lines are what Foundation reads, and the other way round.
+    private func expectSurvival<Message: Codable & Equatable>(of message: Message) throws {
+        let line = try JSONLine.encode(message)
+        #expect(!line.contains(UInt8(ascii: "\n")))
+        #expect(try JSONLine.decode(Message.self, from: line) == message)
+        #expect(try JSONDecoder().decode(Message.self, from: Data(line)) == message)
+        #expect(try JSONLine.decode(Message.self, from: Array(JSONEncoder().encode(message))) == message)
     }
 }

@@ -2,17 +2,21 @@
 indirect enum JSONText {
     case null
     case boolean(Bool)
-    case number(UInt64)
+    /// A whole number: wide enough for each of the standard library's signs and sizes.
+    case integer(Int128)
     case string(String)
     case array([JSONText])
     /// The members in the order in which they are written.
     case object([(String, JSONText)])
 
+    /// A whole number.
+    static func number(_ value: some BinaryInteger) -> JSONText { .integer(Int128(clamping: value)) }
+
     /// A text, or null.
     static func optional(_ text: String?) -> JSONText { text.map { .string($0) } ?? .null }
 
     /// A number, or null.
-    static func optional(_ number: (some BinaryInteger)?) -> JSONText { number.map { .number(UInt64($0)) } ?? .null }
+    static func optional(_ number: (some BinaryInteger)?) -> JSONText { number.map { .number($0) } ?? .null }
 
     /// The texts of values.
     static func strings(_ values: some Sequence<some CustomStringConvertible>) -> JSONText {
@@ -30,7 +34,7 @@ indirect enum JSONText {
         switch self {
         case .null: text += "null"
         case .boolean(let value): text += value ? "true" : "false"
-        case .number(let value): text += String(value)
+        case .integer(let value): text += String(value)
         case .string(let value): Self.append(value, to: &text)
         case .array(let values):
             text += "["
