@@ -92,13 +92,12 @@ extension Device {
         let packet = takeStagedPacket(of: peer) ?? []
         if peer.staged.isEmpty { peer.pending.remove(.flush) } else { peer.pending.insert(.flush) }
         let trafficClass = (try? IPHeader(parsing: packet.span.octets))?.trafficClass ?? 0
-        let order = SealingOrder(
-            transmission: Transmission(
-                peer: peer.index, path: path, trafficClass: Self.outerTrafficClass(forInner: trafficClass)),
-            session: session, firstCounter: counter, mtu: mtu)
-        let length = order.sealSingle(packet.span.octets, into: &output, using: cryptography)
+        let transmission = Transmission(
+            peer: peer.index, path: path, trafficClass: Self.outerTrafficClass(forInner: trafficClass))
+        let keys = SealingKeys(session: session, firstCounter: counter, mtu: mtu)
+        let length = keys.sealSingle(packet.span.octets, into: &output, using: cryptography)
         messageSent(to: peer, under: session, length: length, isData: !isKeepalive, at: now)
-        return .send(length: length, order.transmission)
+        return .send(length: length, transmission)
     }
 
     private mutating func takeStagedPacket(of peer: Peer) -> [UInt8]? {

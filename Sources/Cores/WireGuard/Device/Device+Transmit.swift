@@ -49,7 +49,7 @@ extension Device {
         }
         switch admit(packet, superPacket, into: &output, at: now) {
         case .seal(let order):
-            let sealed = order.seal(packet, superPacket, into: &output, using: cryptography)
+            let sealed = order.seal(packet, into: &output, using: cryptography)
             precondition(sealed.next == nil, "an output buffer without room for the whole packet")
             return .send(sealed.train, order.transmission)
         case .staged: return .staged
@@ -78,8 +78,9 @@ extension Device {
         let peer = peer(index)
         guard let path = peer.path else { return reject(packet, .noEndpoint, into: &output, at: now) }
         if isOwnDatagram(packet, header, to: path.remote) { return drop(.routingLoop) }
+        let cut = peer.isOnNarrowPath(at: now) ? superPacket.cut(to: Self.narrowLength(to: path), packet) : superPacket
         guard peer.staged.isEmpty, let session = peer.sessions.current, session.isAlive(at: now),
-            let counter = session.reserveCounters(superPacket.segmentCount)
+            let counter = session.reserveCounters(cut.segmentCount)
         else {
             stage(packet, superPacket, for: peer)
             return .staged
@@ -87,13 +88,24 @@ extension Device {
         let order = SealingOrder(
             transmission: Transmission(
                 peer: index, path: path, trafficClass: Self.outerTrafficClass(forInner: header.trafficClass)),
-            session: session, firstCounter: counter, mtu: mtu)
-        let count = superPacket.segmentCount
+            superPacket: cut, keys: SealingKeys(session: session, firstCounter: counter, mtu: mtu))
         let length =
-            (count - 1) * order.messageLength(superPacket.segmentLength)
-            + order.messageLength(superPacket.lastSegmentLength)
+            (cut.segmentCount - 1) * order.keys.messageLength(cut.segmentLength)
+            + order.keys.messageLength(cut.lastSegmentLength)
         messageSent(to: peer, under: session, length: length, isData: true, at: now)
         return .seal(order)
+    }
+
+    /// Says that trains of the longest messages do not get through to a peer: until `expiry` TCP is cut so that its messages fit
+    /// the least MTU of IPv6, 1,280 bytes, with their IP and UDP headers. Nothing is fragmented then.
+    public mutating func limitMessages(to peer: PeerIndex, until expiry: Instant) {
+        peers[Int(peer.rawValue)]?.narrowPathExpiry = expiry
+    }
+
+    /// The longest packet whose message fits 1,280 bytes: with headers of 20 or 40 bytes for IP, 8 for UDP and 32 for the message,
+    /// and as padding makes it.
+    private static func narrowLength(to path: Path) -> Int {
+        path.remote.address.version == .v4 ? 1_216 : 1_200
     }
 
     /// Does what follows from authenticated messages being sent.

@@ -8,6 +8,44 @@ public import IPPacket
 public struct SealingOrder: Sendable {
     /// Where the sealed train goes.
     public let transmission: Transmission
+    /// How the packet is cut into messages: as it came, or finer where the way is narrow.
+    public let superPacket: SuperPacket
+    let keys: SealingKeys
+
+    /// Splits, pads and seals a packet into a train of messages at the start of `output`, in one pass: as many of its segments
+    /// as `output` has room for.
+    ///
+    /// - Parameters:
+    ///   - start: The first segment to seal; those before it were sealed by earlier calls.
+    ///   - packet: The packet that the order was given for.
+    /// - Returns: The train, with at least one message if `output` has room for one, and the segment to go on with; nil
+    ///   when none is left.
+    public func seal(
+        _ packet: RawSpan, from start: Int = 0, into output: inout MutableRawSpan,
+        using cryptography: some Cryptography
+    ) -> (train: MessageTrain, next: Int?) {
+        let stride = keys.messageLength(superPacket.segmentLength)
+        let room = output.byteCount / stride
+        let end = min(superPacket.segmentCount, start + room)
+        guard start < end else { return (MessageTrain(offset: 0, count: 0, stride: stride, lastLength: 0), start) }
+        for index in start..<end {
+            let length = superPacket.length(of: index)
+            let offset = (index - start) * stride
+            keys.writeHeader(of: index, at: offset, of: &output)
+            let content = offset + DataLayout.headerLength
+            var segment = output.slice(content..<content + length)
+            superPacket.writeSegment(index, of: packet, into: &segment)
+            output.zero(from: content + length, count: PaddedLength.of(length, mtu: keys.mtu) - length)
+        }
+        let train = MessageTrain(
+            offset: 0, count: end - start, stride: stride, lastLength: keys.messageLength(superPacket.length(of: end - 1)))
+        keys.session.seal(train, in: &output, using: cryptography)
+        return (train, end < superPacket.segmentCount ? end : nil)
+    }
+}
+
+/// What messages are sealed with: a session, the counters set aside for them, and the MTU that padding keeps to.
+struct SealingKeys: Sendable {
     let session: Keypair
     let firstCounter: UInt64
     let mtu: Int
@@ -17,42 +55,11 @@ public struct SealingOrder: Sendable {
         DataLayout.headerLength + PaddedLength.of(length, mtu: mtu) + DataLayout.tagLength
     }
 
-    /// Splits, pads and seals a packet into a train of messages at the start of `output`, in one pass: as many of its segments
-    /// as `output` has room for.
-    ///
-    /// - Parameters:
-    ///   - start: The first segment to seal; those before it were sealed by earlier calls.
-    ///   - packet: The packet that the order was given for, described by `superPacket`.
-    /// - Returns: The train, with at least one message if `output` has room for one, and the segment to go on with; nil
-    ///   when none is left.
-    public func seal(
-        _ packet: RawSpan, _ superPacket: SuperPacket, from start: Int = 0, into output: inout MutableRawSpan,
-        using cryptography: some Cryptography
-    ) -> (train: MessageTrain, next: Int?) {
-        let stride = messageLength(superPacket.segmentLength)
-        let room = output.byteCount / stride
-        let end = min(superPacket.segmentCount, start + room)
-        guard start < end else { return (MessageTrain(offset: 0, count: 0, stride: stride, lastLength: 0), start) }
-        for index in start..<end {
-            let length = superPacket.length(of: index)
-            let offset = (index - start) * stride
-            writeHeader(counter: firstCounter + UInt64(index), at: offset, of: &output)
-            let content = offset + DataLayout.headerLength
-            var segment = output.slice(content..<content + length)
-            superPacket.writeSegment(index, of: packet, into: &segment)
-            output.zero(from: content + length, count: PaddedLength.of(length, mtu: mtu) - length)
-        }
-        let train = MessageTrain(
-            offset: 0, count: end - start, stride: stride, lastLength: messageLength(superPacket.length(of: end - 1)))
-        session.seal(train, in: &output, using: cryptography)
-        return (train, end < superPacket.segmentCount ? end : nil)
-    }
-
     /// Seals one finished packet, or nothing for a keepalive, as a message at the start of `output`. Returns its length.
     func sealSingle(_ packet: RawSpan, into output: inout MutableRawSpan, using cryptography: some Cryptography) -> Int
     {
         let length = messageLength(packet.byteCount)
-        writeHeader(counter: firstCounter, at: 0, of: &output)
+        writeHeader(of: 0, at: 0, of: &output)
         output.copy(packet, to: DataLayout.headerLength)
         let end = DataLayout.headerLength + packet.byteCount
         output.zero(from: end, count: length - DataLayout.tagLength - end)
@@ -60,10 +67,11 @@ public struct SealingOrder: Sendable {
         return length
     }
 
-    private func writeHeader(counter: UInt64, at offset: Int, of output: inout MutableRawSpan) {
+    /// Writes the header of a message, which is told by its number among those that counters were set aside for.
+    func writeHeader(of index: Int, at offset: Int, of output: inout MutableRawSpan) {
         output.storeLittleEndian(MessageType.data.rawValue, at: offset)
         output.storeLittleEndian(session.remoteIndex, at: offset + DataLayout.receiver)
-        output.storeLittleEndian(counter, at: offset + DataLayout.counter)
+        output.storeLittleEndian(firstCounter + UInt64(index), at: offset + DataLayout.counter)
     }
 }
 

@@ -22,6 +22,9 @@ final class Peer {
     /// to it must not bring it back.
     var distrustedSource: IPAddress?
 
+    /// Until when the way to the peer is known to be too narrow for the longest messages; nil when it is not.
+    var narrowPathExpiry: Instant?
+
     // Protocol state.
 
     var handshake = InitiatorHandshake()
@@ -57,5 +60,12 @@ final class Peer {
     init(publicKey: PublicKey, index: PeerIndex) {
         self.publicKey = publicKey
         self.index = index
+    }
+
+    /// True while the way to the peer is known to be too narrow for the longest messages.
+    @inline(__always)
+    func isOnNarrowPath(at now: Instant) -> Bool {
+        guard let expiry = narrowPathExpiry else { return false }
+        return now < expiry
     }
 }

@@ -9,12 +9,12 @@ public struct SuperPacket: Sendable {
     /// The IP header of the packet as it came. Its lengths are those of the whole.
     public let ipHeader: IPHeader
     /// How many packets it stands for: 1 to 65,515.
-    public let segmentCount: Int
+    public private(set) var segmentCount: Int
     /// The length in bytes, headers included, of every segment but the last. A single segment is a last one too, so then it is
     /// the same as ``lastSegmentLength``.
-    public let segmentLength: Int
+    public private(set) var segmentLength: Int
     /// The length in bytes, headers included, of the last segment: never more than ``segmentLength``.
-    public let lastSegmentLength: Int
+    public private(set) var lastSegmentLength: Int
 
     /// What has to be done to each segment.
     enum Form: Equatable, Sendable {
@@ -34,7 +34,7 @@ public struct SuperPacket: Sendable {
     /// The length of all headers, which every segment starts with.
     let headersLength: Int
     /// The bytes of payload in each segment but the last.
-    let segmentSize: Int
+    private(set) var segmentSize: Int
     /// The sum of an IPv4 header without the fields that differ between segments: total length, identification, checksum.
     let networkSum: InternetChecksum
     /// The sum of pseudo-header and transport header without the fields that differ: lengths, sequence number, flags, checksum.
@@ -165,4 +165,28 @@ public struct SuperPacket: Sendable {
     public func length(of index: Int) -> Int {
         index == segmentCount - 1 ? lastSegmentLength : segmentLength
     }
+
+    /// The same packet in segments of at most `length` bytes, headers included. TCP does not care where a stream is cut, so that a
+    /// sender who knows of a narrow way can cut it finer than it was asked to.
+    ///
+    /// Anything but a TCP super-packet stays as it is: datagrams have borders. So does one whose segments could be told apart
+    /// by their IPv4 identifications alone (without DF, RFC 6864 section 4.1): there would be more of them than were set aside.
+    ///
+    /// - Parameter packet: The packet that this describes.
+    public func cut(to length: Int, _ packet: RawSpan) -> SuperPacket {
+        let size = length - headersLength
+        guard form == .tcp, segmentCount > 1, segmentLength > length, size >= Self.leastCut,
+            ipHeader.version == .v6 || packet.bigEndianUInt16(at: 6) & 0x4000 != 0
+        else { return self }
+        let payload = (segmentCount - 1) * segmentSize + lastSegmentLength - headersLength
+        var result = self
+        result.segmentSize = size
+        result.segmentCount = (payload + size - 1) / size
+        result.segmentLength = headersLength + size
+        result.lastSegmentLength = headersLength + payload - (result.segmentCount - 1) * size
+        return result
+    }
+
+    /// Below so many bytes of payload in a segment, cutting costs more than it helps.
+    private static let leastCut = 512
 }

@@ -135,4 +135,17 @@ struct ReceivedDatagram: Equatable {
             byteCount: min(Int(messages[index].length), Self.datagramCapacity))
         return unsafe _overrideLifetime(span, mutating: &self)
     }
+
+    /// Where datagram `index` begins in `allBytes()`.
+    @inline(__always)
+    func offset(of index: Int) -> Int { index * Self.stride }
+
+    /// The bytes of all datagrams, each at its offset. What lies between them is unspecified.
+    @_lifetime(&self)
+    @inline(__always)
+    mutating func allBytes() -> MutableRawSpan {
+        // The whole allocation. Nobody else reaches it while `self` is borrowed.
+        let span = unsafe MutableRawSpan(_unsafeStart: bytes, byteCount: capacity * Self.stride)
+        return unsafe _overrideLifetime(span, mutating: &self)
+    }
 }

@@ -26,6 +26,8 @@ internal import WireGuard
 
     /// Which destinations are known to take no trains.
     private var limits = PathSegmentLimits()
+    /// The peers whose trains the kernel refused since it was last asked, because the way is too narrow for them.
+    private var peersOnNarrowPaths: [PeerIndex] = []
     private var segmentationV4: SegmentationSwitch
     private var segmentationV6: SegmentationSwitch
 
@@ -99,6 +101,16 @@ internal import WireGuard
         case .v4: segmentationV4.condition
         case .v6: segmentationV6.condition
         }
+    }
+
+    /// How long a way is known to be narrow.
+    static var narrowPathLifetime: Interval { PathSegmentLimits.lifetime }
+
+    /// The peers whose trains the kernel refused since the last call, because the way is too narrow for datagrams of that length.
+    mutating func takePeersOnNarrowPaths() -> [PeerIndex] {
+        if peersOnNarrowPaths.isEmpty { return [] }
+        defer { peersOnNarrowPaths.removeAll() }
+        return peersOnNarrowPaths
     }
 
     /// How many destinations get single datagrams because their path does not carry whole segments.
@@ -325,6 +337,7 @@ extension SendBatch {
             case EMSGSIZE, EINVAL:
                 // The segments are longer than the path's MTU: single datagrams are fragmented, segments never.
                 limits.refuse(outgoing.train.stride, to: destination, at: now)
+                if error == EMSGSIZE, let peer = outgoing.transmission.peer { peersOnNarrowPaths.append(peer) }
                 return .beginAgain
             default: break
             }

@@ -26,47 +26,61 @@ extension PacketPath {
     }
 
     /// Moves what one call receives. Says how many bytes that was, and whether more may wait.
+    ///
+    /// Packets of datagrams that came one by one are joined as those of a train are: a path that takes no trains is slow enough.
     private mutating func readOnce(_ family: AddressFamily) throws(TUNError) -> (bytes: Int, hasMore: Bool) {
         let count: Int
         let limit: Int
         switch sockets {
         case .none: return (0, false)
         case .some(let sockets):
-            limit = sockets.receivesTrains ? Self.trainsPerTurn : Self.datagramsPerTurn
+            limit = !sockets.receivesTrains ? Self.datagramsPerTurn : sawTrain ? Self.trainsPerTurn : Self.singlesPerTurn
             count = sockets.receive(family, into: &received, limit: limit)
         }
         let now = HostClock.now()
         var bytes = 0
+        sawTrain = false
         for index in 0..<count {
             guard let datagram = received.datagram(at: index) else { continue }
             bytes += datagram.length
             var train = datagram.train
+            train.offset += received.offset(of: index)
+            let isLong = train.count >= Self.longTrain
+            if train.count > 1 { sawTrain = true }
             while train.count > 0 {
-                let part = train.removeFirst(DeliveredPackets.capacity)
-                try deliver(part, of: index, datagram, at: now)
+                let part = train.removeFirst(DeliveredPackets.capacity - delivered.count)
+                open(part, datagram, at: now)
+                if delivered.count == DeliveredPackets.capacity { try deliver() }
             }
+            if isLong { try deliver() }
         }
+        try deliver()
         return (bytes, count == limit)
     }
 
-    /// Moves the packets of one received train.
-    private mutating func deliver(
-        _ train: MessageTrain, of index: Int, _ datagram: ReceivedDatagram, at now: Instant
-    ) throws(TUNError) {
+    /// Opens the messages of one received train, and adds what is to be delivered.
+    private mutating func open(_ train: MessageTrain, _ datagram: ReceivedDatagram, at now: Instant) {
+        let before = delivered.count
         Self.open(
-            train, of: index, datagram, in: &received, by: shared, using: cryptography, orders: &orders, at: now,
+            train, datagram, in: &received, by: shared, using: cryptography, orders: &orders, at: now,
             delivering: &delivered)
-        if delivered.count == 0 { return }
-        deliveredPackets += delivered.count
+        guard delivered.count > before else { return }
+        deliveredPackets += delivered.count - before
         deliveredBytes += train.length
-        Self.join(delivered, of: index, in: &received, by: &joiner)
+    }
+
+    /// Hands the packets that were opened to the kernel.
+    private mutating func deliver() throws(TUNError) {
+        if delivered.count == 0 { return }
+        defer { delivered.removeAll() }
+        Self.join(delivered, in: &received, by: &joiner)
         for packet in 0..<joiner.count {
             do {
-                try Self.write(packet, of: joiner, index, in: &received, to: tun)
+                try Self.write(packet, of: joiner, in: &received, to: tun)
                 if joiner[packet].pieces.count > 1 { refusedSuperPackets = 0 }
             } catch .superPacketRefused {
                 // The packets of one that is refused are written one by one.
-                try Self.writeSeparately(packet, of: joiner, index, in: &received, to: tun)
+                try Self.writeSeparately(packet, of: joiner, in: &received, to: tun)
                 noteRefusal()
             }
         }
@@ -82,12 +96,11 @@ extension PacketPath {
     }
 
     private static func open(
-        _ train: MessageTrain, of index: Int, _ datagram: ReceivedDatagram, in received: inout ReceiveBatch,
+        _ train: MessageTrain, _ datagram: ReceivedDatagram, in received: inout ReceiveBatch,
         by shared: SharedDevice, using cryptography: OpenSSLCryptography, orders: inout [OpeningOrder],
         at now: Instant, delivering packets: inout DeliveredPackets
     ) {
-        var bytes = received.bytes(at: index)
-        packets.removeAll()
+        var bytes = received.allBytes()
         shared.lock()
         shared.device.begin(train, in: bytes.bytes, from: datagram.path, at: now, orders: &orders)
         shared.unlock()
@@ -104,20 +117,19 @@ extension PacketPath {
     }
 
     private static func join(
-        _ packets: borrowing DeliveredPackets, of index: Int, in received: inout ReceiveBatch,
-        by joiner: inout PacketJoiner
+        _ packets: borrowing DeliveredPackets, in received: inout ReceiveBatch, by joiner: inout PacketJoiner
     ) {
-        var bytes = received.bytes(at: index)
+        var bytes = received.allBytes()
         joiner.removeAll()
         for packet in 0..<packets.count { joiner.append(packets[packet], in: &bytes) }
         joiner.finish(in: &bytes)
     }
 
     private static func write(
-        _ packet: Int, of joiner: borrowing PacketJoiner, _ index: Int, in received: inout ReceiveBatch,
+        _ packet: Int, of joiner: borrowing PacketJoiner, in received: inout ReceiveBatch,
         to tun: borrowing TUNDevice
     ) throws(TUNError) {
-        let storage = received.bytes(at: index)
+        let storage = received.allBytes()
         let bytes = storage.bytes
         do throws(TUNError) {
             if tun.headerLength == 0 {
@@ -131,10 +143,10 @@ extension PacketPath {
     }
 
     private static func writeSeparately(
-        _ packet: Int, of joiner: borrowing PacketJoiner, _ index: Int, in received: inout ReceiveBatch,
+        _ packet: Int, of joiner: borrowing PacketJoiner, in received: inout ReceiveBatch,
         to tun: borrowing TUNDevice
     ) throws(TUNError) {
-        let storage = received.bytes(at: index)
+        let storage = received.allBytes()
         do throws(TUNError) {
             _ = try tun.writeSeparately(packet, of: joiner, in: storage.bytes)
         } catch .linkDown, .packetRefused {

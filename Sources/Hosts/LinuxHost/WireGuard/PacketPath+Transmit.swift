@@ -34,7 +34,7 @@ extension PacketPath {
             var next: Int? = 0
             while let start = next {
                 next = Self.seal(
-                    content, packet, of: &frame, from: start, by: order, using: cryptography, into: &outgoing)
+                    content, of: &frame, from: start, by: order, using: cryptography, into: &outgoing)
                 if next != nil || isDueForFlush { flush(at: now) }
             }
         case .unreachable(let length, _):
@@ -80,13 +80,13 @@ extension PacketPath {
     }
 
     private static func seal(
-        _ content: Range<Int>, _ packet: SuperPacket, of frame: inout PacketBuffer, from start: Int,
+        _ content: Range<Int>, of frame: inout PacketBuffer, from start: Int,
         by order: SealingOrder, using cryptography: OpenSSLCryptography, into outgoing: inout SendBatch
     ) -> Int? {
         let storage = frame.bytes()
         let bytes = storage.bytes.extracting(content)
         var output = outgoing.unusedBytes()
-        let sealed = order.seal(bytes, packet, from: start, into: &output, using: cryptography)
+        let sealed = order.seal(bytes, from: start, into: &output, using: cryptography)
         outgoing.append(sealed.train, order.transmission)
         return sealed.next
     }

@@ -21,6 +21,10 @@ struct PacketPath: ~Copyable {
     /// Datagrams, or trains of them, received in one turn. Each slot of the batch takes the memory of the longest train it held.
     static let datagramsPerTurn = 32
     static let trainsPerTurn = 8
+    /// As long as no trains come, more single datagrams: their packets can be joined.
+    static let singlesPerTurn = 16
+    /// A train of so many is joined and delivered by itself, and what comes behind it is opened afterwards.
+    static let longTrain = 16
     static let roundsPerTurn = 8
     /// A program that receives datagrams has room for a few hundred small ones by default. After that many in one turn the
     /// processor goes to who waits for it, or most would arrive at a full buffer while their reader cannot run.
@@ -50,6 +54,8 @@ struct PacketPath: ~Copyable {
     var orders: [OpeningOrder] = []
     var delivered = DeliveredPackets()
     var joiner: PacketJoiner
+    /// True when the last datagrams came in trains.
+    var sawTrain = true
     /// What the turn under way has delivered.
     var deliveredPackets = 0
     var deliveredBytes = 0
@@ -167,9 +173,11 @@ struct PacketPath: ~Copyable {
                 if failure.outcome == .sentWithoutSource, let peer = failure.peer { withoutSource.append(peer) }
             }
         }
-        if withoutSource.isEmpty { return }
+        let narrow = outgoing.takePeersOnNarrowPaths()
+        if withoutSource.isEmpty, narrow.isEmpty { return }
         shared.lock()
         for peer in withoutSource { _ = shared.device.clearSource(of: peer) }
+        for peer in narrow { shared.device.limitMessages(to: peer, until: now + SendBatch.narrowPathLifetime) }
         shared.unlock()
     }
 }
