@@ -32,6 +32,7 @@ var targets: [Target] = [
     module("Provider", layer: "Cores", dependencies: ["IPPacket"]),
     module("WireGuard", layer: "Cores", dependencies: ["ByteAccess", "IPPacket", "Provider"]),
     module("PacketTunnel", layer: "Cores", dependencies: ["ByteAccess", "IPPacket", "Provider", "WireGuard"]),
+    module("DNSProxy", layer: "Cores", dependencies: ["ByteAccess", "IPPacket", "DNSMessage", "Provider"]),
 
     module(
         "SimulatedHost", layer: "Hosts",
@@ -50,6 +51,7 @@ var products: [Product] = [
     .library(name: "JSON5", targets: ["JSON5"]),
     .library(name: "WireGuard", targets: ["WireGuard"]),
     .library(name: "PacketTunnel", targets: ["PacketTunnel"]),
+    .library(name: "DNSProxy", targets: ["DNSProxy"]),
 ]
 
 #if os(Linux)
@@ -87,6 +89,9 @@ var products: [Product] = [
         tests(
             "PacketTunnel", layer: "Cores",
             dependencies: ["ByteAccess", "IPPacket", "Provider", "WireGuard", "PacketTunnel"]),
+        tests(
+            "DNSProxy", layer: "Cores",
+            dependencies: ["ByteAccess", "IPPacket", "DNSMessage", "Provider", "DNSProxy", "LDNSMessage"]),
         tests(
             "OpenSSLCrypto", layer: "Adapters", dependencies: ["ByteAccess", "WireGuard", "OpenSSLCrypto", "COpenSSL"]),
         tests("SecureStream", layer: "Adapters", dependencies: ["ByteAccess", "IPPacket", "SecureStream", "CLibSSL"]),

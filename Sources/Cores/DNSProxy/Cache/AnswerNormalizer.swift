@@ -1,0 +1,98 @@
+internal import ByteAccess
+internal import DNSMessage
+internal import Provider
+
+/// Makes of a server's answer what is kept and given out: without what is for one hop only, without signatures that nobody asked for,
+/// and with TTLs that are no longer than they may be.
+struct AnswerNormalizer {
+    /// The longest TTL in seconds, a week (RFC 8767 §4), and the longest that something does not exist, three hours (RFC 2308 §5).
+    static let longest: (positive: UInt32, negative: UInt32) = (604_800, 10_800)
+
+    /// True when signatures were asked for.
+    let dnssecOK: Bool
+    /// True when the server's word that data is authentic counts.
+    let isTrusted: Bool
+    /// What HTTP says about the answer's age.
+    let freshness: AnswerFreshness
+
+    /// Writes the answer to the start of a buffer that has room for any.
+    ///
+    /// - Returns: Its length in bytes; nil when it cannot be written.
+    func write(_ answer: borrowing DNSMessageView, into buffer: inout [UInt8]) -> Int? {
+        var span = buffer.mutableSpan
+        var output = span.mutableOctets
+        do throws(DNSMessageError) {
+            let count = try copy(answer, into: &output)
+            var flags = MessageEditing.flags(of: output)
+            flags.remove([.authoritativeAnswer, .reserved])
+            if !isTrusted { flags.remove(.authenticData) }
+            MessageEditing.setFlags(flags, in: &output)
+            let longest = min(freshness.lifetime ?? .max, Self.longest.positive)
+            if freshness.age > 0 { try MessageEditing.age(&output, by: freshness.age) }
+            try MessageEditing.boundTimesToLive(of: &output, to: 0...longest)
+            try boundNegative(&output, count)
+            return count
+        } catch {
+            return nil
+        }
+    }
+
+    private func copy(
+        _ answer: borrowing DNSMessageView, into output: inout MutableRawSpan
+    ) throws(DNSMessageError) -> Int {
+        if !hasUnwantedProofs(answer) {
+            output.copy(answer.bytes, to: 0)
+            do {
+                return try MessageEditing.replaceOPT(in: &output, count: answer.bytes.byteCount, with: nil)
+            } catch .recordsBehindOPT {
+                // It has to be written anew.
+            }
+        }
+        let type = answer.question?.type
+        let keepsProofs = dnssecOK || type == .any
+        var writer = MessageWriter(id: answer.header.id, flags: answer.header.flags)
+        try writer.append(contentsOf: answer, into: &output) { record in
+            keepsProofs || !record.type.isDNSSECProof || record.type == type
+        }
+        return try writer.finish(into: &output)
+    }
+
+    /// True when there are signatures that a client gets only when it asks for them (RFC 4035 §3.2.1).
+    private func hasUnwantedProofs(_ answer: borrowing DNSMessageView) -> Bool {
+        guard !dnssecOK, let type = answer.question?.type, type != .any else { return false }
+        var records = answer.records
+        while let record = records.next() {
+            if record.type.isDNSSECProof, record.type != type { return true }
+        }
+        return false
+    }
+
+    /// Lets the SOA record of a negative answer live no longer than the answer may be kept (RFC 2308 §3).
+    private func boundNegative(_ output: inout MutableRawSpan, _ count: Int) throws(DNSMessageError) {
+        guard let (offset, seconds) = try Self.negative(output.bytes.extracting(..<count)) else { return }
+        output.storeBigEndian(min(seconds, Self.longest.negative), at: offset)
+    }
+
+    /// Where the TTL of the SOA record is, and how long the answer may be kept by it; nil unless the answer is negative.
+    private static func negative(_ message: RawSpan) throws(DNSMessageError) -> (offset: Int, seconds: UInt32)? {
+        let view = try DNSMessageView(checking: message)
+        guard view.answerKind == .noData || view.answerKind == .nameError, let seconds = view.negativeTimeToLive else {
+            return nil
+        }
+        var records = view.records(in: .authority)
+        while let record = records.next() {
+            if record.type == .soa { return (record.layout.timeToLiveOffset, seconds) }
+        }
+        return nil
+    }
+
+    /// For how long a written answer is kept; nil for not at all.
+    static func lifetime(of message: RawSpan, _ freshness: AnswerFreshness) -> Interval? {
+        guard let view = try? DNSMessageView(checking: message) else { return nil }
+        switch view.cacheLifetime {
+        case .positive(let seconds), .negative(let seconds):
+            return seconds == 0 ? nil : .seconds(UInt64(seconds))
+        case .failure, .none: return nil
+        }
+    }
+}

@@ -1,0 +1,82 @@
+internal import DNSMessage
+public import Provider
+
+/// What a DNS proxy does.
+public struct DNSProxyConfiguration: Equatable, Sendable {
+    /// The servers; one at least.
+    public var upstreams: [DNSUpstream]
+    /// The servers for what has no route, in the order to try them; one at least.
+    public var defaultUpstreams: [UpstreamID]
+    /// Which domains are for which servers. Of two routes for a name, that of the longer domain counts.
+    public var routes: [DomainRoute] = []
+    /// What is blocked and what is not.
+    public var rules: [NameRule] = []
+    /// What becomes of what is blocked.
+    public var blockedAnswer = BlockedAnswer.zero
+    /// For how many seconds clients may keep that something is blocked.
+    public var blockedTimeToLive: UInt32 = 10
+    /// How long a client waits for its answer at most.
+    public var timeout = Interval.seconds(5)
+    /// How long a client's connection may be idle: it is told to clients that ask for it (RFC 7828).
+    public var clientIdle = Interval.seconds(20)
+    /// True when the case of letters in questions is drawn at random where somebody could forge an answer.
+    public var mixesCase = false
+    /// True when answers that would send a name of the outside to an address of the inside are held back.
+    public var blocksRebinding = true
+    /// True when names of one label are asked about as any other: their addresses are said not to exist otherwise.
+    public var forwardsSingleLabels = false
+    /// How many bytes of memory answers are kept in; 0 for none.
+    public var cacheByteCount = 2_097_152
+    /// How many questions may be under way.
+    public var maximumLookups = 2048
+    /// How many clients' queries may wait for an answer.
+    public var maximumWaiting = 8192
+
+    /// A proxy without rules.
+    ///
+    /// - Parameter defaultUpstreams: The servers for what has no route. Nil stands for all that no route names, or for all servers
+    ///   when each is named by one.
+    public init(
+        upstreams: [DNSUpstream], defaultUpstreams: [UpstreamID]? = nil, routes: [DomainRoute] = []
+    ) {
+        self.upstreams = upstreams
+        self.routes = routes
+        let all = upstreams.indices.map { UpstreamID(index: $0) }
+        let routed = Set(routes.flatMap(\.upstreams))
+        let free = all.filter { !routed.contains($0) }
+        self.defaultUpstreams = defaultUpstreams ?? (free.isEmpty ? all : free)
+    }
+
+    /// Throws what makes the configuration one that cannot be followed.
+    func check() throws(DNSProxyError) {
+        guard !upstreams.isEmpty, !defaultUpstreams.isEmpty else { throw .noUpstream }
+        for upstream in defaultUpstreams + routes.flatMap(\.upstreams) {
+            guard upstreams.indices.contains(upstream.index) else { throw .unknownUpstream(upstream) }
+        }
+        guard routes.allSatisfy({ !$0.upstreams.isEmpty }) else { throw .noUpstream }
+        guard timeout.nanoseconds > 0, maximumLookups > 0, maximumWaiting > 0, cacheByteCount >= 0 else {
+            throw .impossibleLimit
+        }
+    }
+}
+
+/// Why a proxy cannot be started.
+public enum DNSProxyError: Error, Hashable, Sendable {
+    /// There is no server, or a route leads to none.
+    case noUpstream
+    /// A server is named that is not there.
+    case unknownUpstream(UpstreamID)
+    /// A time or a limit is zero.
+    case impossibleLimit
+}
+
+extension DNSProxyError: PubliclyLoggable, CustomStringConvertible {
+    /// What is wrong.
+    public var description: String {
+        switch self {
+        case .noUpstream: "there is no upstream to ask"
+        case .unknownUpstream: "a route names an upstream that is not there"
+        case .impossibleLimit: "a time or a limit is zero"
+        }
+    }
+}

@@ -1,0 +1,144 @@
+internal import ByteAccess
+internal import DNSMessage
+internal import IPPacket
+
+/// Writes answers as a client needs them: its ID, its letters, its flags, an OPT record when it sent one, and no more bytes than it
+/// can take.
+struct AnswerComposer: Sendable {
+    /// What clients get instead of what is blocked.
+    var blockedAnswer = BlockedAnswer.zero
+    /// For how many seconds they may keep that.
+    var blockedTimeToLive: UInt32 = 10
+    /// How long their connections may be idle, in units of 100 ms.
+    var idleTenths: UInt16 = 200
+
+    /// For how many seconds clients may keep what standards say about a name.
+    static var specialTimeToLive: UInt32 { 3600 }
+
+    private func edns(
+        _ query: borrowing QueryView, _ transport: ClientTransport, _ error: ExtendedError?
+    ) -> EDNSFields {
+        var edns = EDNSFields(dnssecOK: query.dnssecOK)
+        edns.extendedError = error
+        // Never by UDP (RFC 7828 §3.2.1).
+        if transport == .tcp, query.asksForKeepalive { edns.tcpKeepalive = .timeout(tenthsOfSecond: idleTenths) }
+        return edns
+    }
+
+    private func limit(_ query: borrowing QueryView, _ transport: ClientTransport) -> Int {
+        transport == .udp ? query.answerLimit() : DNSMessageView.maximumByteCount
+    }
+
+    /// An answer without records.
+    func failure(
+        _ code: ResponseCode, _ error: ExtendedErrorCode?, to query: borrowing QueryView, by transport: ClientTransport,
+        into output: inout MutableRawSpan
+    ) -> Int {
+        let edns = edns(query, transport, error.map { ExtendedError($0) })
+        return Self.orNothing {
+            () throws(DNSMessageError) in
+            try query.echo.writeFailure(code, edns: edns, limit: limit(query, transport), into: &output)
+        }
+    }
+
+    /// What a client gets for a name that is blocked.
+    func blocked(
+        to query: borrowing QueryView, by transport: ClientTransport, into output: inout MutableRawSpan
+    ) -> Int {
+        let edns = edns(query, transport, ExtendedError(.blocked, text: "rules.inline"))
+        let limit = limit(query, transport)
+        return Self.orNothing {
+            () throws(DNSMessageError) in
+            switch blockedAnswer {
+            case .zero:
+                let addresses: InlineArray<2, IPAddress> = [.v4(.unspecified), .v6(.unspecified)]
+                return try query.echo.writeAddresses(
+                    addresses.span, timeToLive: blockedTimeToLive, edns: edns, limit: limit, into: &output)
+            case .nxdomain:
+                return try query.echo.writeNegative(
+                    .nameError, timeToLive: blockedTimeToLive, edns: edns, limit: limit, into: &output)
+            case .nodata:
+                return try query.echo.writeNegative(
+                    .noError, timeToLive: blockedTimeToLive, edns: edns, limit: limit, into: &output)
+            case .refused:
+                return try query.echo.writeFailure(.refused, edns: edns, limit: limit, into: &output)
+            }
+        }
+    }
+
+    /// That there is no such name, or nothing of the type, with an SOA record.
+    func negative(
+        _ code: ResponseCode, _ error: ExtendedError? = nil, timeToLive: UInt32, zoneLabelCount: Int? = nil,
+        to query: borrowing QueryView, by transport: ClientTransport, into output: inout MutableRawSpan
+    ) -> Int {
+        let edns = edns(query, transport, error)
+        return Self.orNothing {
+            () throws(DNSMessageError) in
+            try query.echo.writeNegative(
+                code, timeToLive: timeToLive, zoneLabelCount: zoneLabelCount, edns: edns,
+                limit: limit(query, transport), into: &output)
+        }
+    }
+
+    /// The machine itself.
+    func loopback(
+        to query: borrowing QueryView, by transport: ClientTransport, into output: inout MutableRawSpan
+    ) -> Int {
+        let edns = edns(query, transport, nil)
+        let addresses: InlineArray<2, IPAddress> = [.v4(IPv4Address(127, 0, 0, 1)), .v6(.loopback)]
+        return Self.orNothing {
+            () throws(DNSMessageError) in
+            try query.echo.writeAddresses(
+                addresses.span, timeToLive: Self.specialTimeToLive, edns: edns, limit: limit(query, transport),
+                into: &output)
+        }
+    }
+
+    /// The short answer to ANY (RFC 8482 §4.2).
+    func minimalAny(
+        to query: borrowing QueryView, by transport: ClientTransport, into output: inout MutableRawSpan
+    ) -> Int {
+        let edns = edns(query, transport, nil)
+        return Self.orNothing {
+            () throws(DNSMessageError) in
+            try query.echo.writeMinimalAny(
+                timeToLive: Self.specialTimeToLive, edns: edns, limit: limit(query, transport), into: &output)
+        }
+    }
+
+    /// Makes a client's of an answer at the start of `output`, which has no OPT record and asks the same.
+    ///
+    /// - Parameters:
+    ///   - count: The answer's length in bytes.
+    ///   - age: How many seconds it was kept.
+    func relay(
+        count: Int, age: UInt32, to query: borrowing QueryView, by transport: ClientTransport,
+        into output: inout MutableRawSpan
+    ) -> Int {
+        let edns = edns(query, transport, nil)
+        do throws(DNSMessageError) {
+            let stored = MessageEditing.flags(of: output)
+            var flags = query.echo.answerFlags(stored.responseCode)
+            // Only who knows the bit gets to see it (RFC 6840 §5.7 and §5.8).
+            if stored.contains(.authenticData), query.understandsAuthenticData { flags.insert(.authenticData) }
+            if stored.contains(.truncated) { flags.insert(.truncated) }
+            MessageEditing.setFlags(flags, in: &output)
+            MessageEditing.setID(query.header.id, in: &output)
+            _ = try MessageEditing.copyQuestionCase(from: query.question, in: &output)
+            if age > 0 { try MessageEditing.age(&output, by: age) }
+            return try MessageEditing.replaceOPT(
+                in: &output, count: count, with: query.edns == nil ? nil : edns, limit: limit(query, transport))
+        } catch {
+            return failure(.serverFailure, .invalidData, to: query, by: transport, into: &output)
+        }
+    }
+
+    /// What `write` returns. It cannot throw: a question and an OPT record fit into the smallest answer.
+    private static func orNothing(_ write: () throws(DNSMessageError) -> Int) -> Int {
+        do {
+            return try write()
+        } catch {
+            preconditionFailure("an answer of a question and an OPT record that does not fit")
+        }
+    }
+}

@@ -1,0 +1,64 @@
+internal import ByteAccess
+internal import DNSMessage
+
+/// Names a client's query until it is answered. The host chooses the numbers; no two queries that wait have the same.
+public struct ClientToken: Hashable, Sendable {
+    /// The number.
+    public var rawValue: UInt64
+
+    /// The query with a number.
+    public init(rawValue: UInt64) {
+        self.rawValue = rawValue
+    }
+}
+
+/// How a client's query came.
+public enum ClientTransport: UInt8, Hashable, Sendable, BitwiseCopyable {
+    /// In a datagram: the answer has to fit into one.
+    case udp
+    /// On a connection: the answer may have any length.
+    case tcp
+}
+
+/// A client's query that waits, cut down to what an answer needs: header, question, and an OPT record without options.
+struct WaitingQuery: Sendable {
+    let client: ClientToken
+    let transport: ClientTransport
+    /// True when the client asks how long its connection may be idle.
+    let asksForKeepalive: Bool
+    /// The query.
+    let bytes: [UInt8]
+
+    init(_ query: borrowing QueryView, from client: ClientToken, by transport: ClientTransport) {
+        self.client = client
+        self.transport = transport
+        asksForKeepalive = query.asksForKeepalive
+        let end = query.questionLayout.endOffset
+        var bytes = [UInt8](capacity: end + 11, copying: query.bytes.extracting(..<end))
+        // What is behind the question is one record or none.
+        for offset in 6..<12 { bytes[offset] = 0 }
+        if let edns = query.edns {
+            bytes[11] = 1
+            let size = edns.udpPayloadSize
+            bytes += [0, 0, 41, UInt8(size >> 8), UInt8(size & 0xFF), 0, 0, edns.dnssecOK ? 0x80 : 0, 0, 0, 0]
+        }
+        self.bytes = bytes
+    }
+
+    /// The header and the question alone.
+    var questionEnd: Int { bytes[11] == 1 ? bytes.count - 11 : bytes.count }
+}
+
+extension QueryView {
+    /// True when the client asks how long its connection may be idle (RFC 7828).
+    var asksForKeepalive: Bool { edns?.tcpKeepalive != nil }
+}
+
+extension [UInt8] {
+    /// A copy of a span, with room for more.
+    init(capacity: Int = 0, copying span: RawSpan) {
+        self.init()
+        reserveCapacity(Swift.max(capacity, span.byteCount))
+        for offset in span.byteOffsets { append(span.uint8(at: offset)) }
+    }
+}

@@ -1,0 +1,214 @@
+internal import ByteAccess
+internal import DNSMessage
+internal import Provider
+
+/// Why what came for an exchange goes to no client.
+enum Unusable: Error {
+    /// It is no answer to the query, or none at all.
+    case notTheAnswer
+    /// It is the answer, and makes no sense.
+    case invalid
+    /// It is the answer but for the case of the question's letters.
+    case lostCase
+    /// It did not fit into a datagram.
+    case needsTCP
+    /// The server does not understand EDNS.
+    case needsNoEDNS
+    /// The server could not, or did not want to.
+    case refused(ResponseCode, ExtendedErrorCode?)
+    /// The server found that signatures do not fit: no other server is asked to overlook that.
+    case bogus(ExtendedErrorCode)
+}
+
+extension DNSProxyProvider {
+    /// Reads what came, and throws unless it is an answer to the query that can be used.
+    @_lifetime(copy answer)
+    static func check(_ answer: RawSpan, _ attempt: Attempt) throws(Unusable) -> DNSMessageView {
+        let view: DNSMessageView
+        do throws(DNSMessageError) {
+            view = try DNSMessageView(checking: answer)
+        } catch {
+            throw .notTheAnswer
+        }
+        try checkQuestion(view, attempt)
+        // By a connection there is no excuse.
+        if view.header.flags.contains(.truncated) { throw attempt.transport == .udp ? .needsTCP : .invalid }
+        try checkCode(view, attempt)
+        if view.answerKind == .endlessAliases { throw .invalid }
+        return view
+    }
+
+    private static func checkQuestion(_ view: borrowing DNSMessageView, _ attempt: Attempt) throws(Unusable) {
+        guard !attempt.sent.isEmpty, let sent = try? DNSMessageView(checking: attempt.sent.span.octets),
+            let question = sent.question
+        else { throw .notTheAnswer }
+        do throws(AnswerMismatch) {
+            try view.check(
+                isAnswerTo: question, id: sent.header.id,
+                matchingCase: attempt.mixesCase && attempt.transport == .udp)
+        } catch {
+            switch error {
+            case .otherCase: throw .lostCase
+            case .noQuestion where attempt.usesEDNS && view.header.flags.responseCode == .formatError:
+                // Servers that cannot read a query have nothing to repeat.
+                throw .needsNoEDNS
+            case .noQuestion, .notAnAnswer, .otherID, .otherOpcode, .otherQuestion: throw .notTheAnswer
+            }
+        }
+    }
+
+    private static func checkCode(_ view: borrowing DNSMessageView, _ attempt: Attempt) throws(Unusable) {
+        let code = view.responseCode
+        switch code {
+        case .noError, .nameError, .nameTooLong: return
+        case .formatError, .badVersion, .notImplemented:
+            if attempt.usesEDNS, view.optLayout == nil || code == .badVersion { throw .needsNoEDNS }
+            throw .refused(.serverFailure, nil)
+        case .serverFailure:
+            let reason = view.edns?.extendedError?.code
+            // 6 to 12 are what a validator says (RFC 8914 §4.7 to §4.13).
+            if let reason, 6...12 ~= reason.rawValue { throw .bogus(reason) }
+            throw .refused(.serverFailure, reason)
+        default:
+            throw .refused(code.rawValue < 16 ? code : .serverFailure, view.edns?.extendedError?.code)
+        }
+    }
+
+    /// Takes an answer: holds it to the rules, keeps it, and gives it to all who wait.
+    mutating func receive(
+        _ view: borrowing DNSMessageView, _ attempt: Attempt, _ slot: Int, _ lookup: Lookup,
+        _ freshness: AnswerFreshness, _ reader: borrowing some AnswerReader, at now: Instant
+    ) throws(Unusable) {
+        let facts: AnswerFacts
+        do {
+            facts = try reader.facts(of: view)
+        } catch {
+            throw .invalid
+        }
+        var lookup = lookup
+        let state = upstreams[attempt.upstream.index]
+        upstreams[attempt.upstream.index].noteAnswer()
+        if attempt.mixesCase, attempt.transport == .tcp, !Self.keepsCase(view, attempt) {
+            upstreams[attempt.upstream.index].losesCase = true
+        }
+        let ruling = rules.verdict(on: CanonicalName(lowercased: lookup.key.span.octets.extracting(5...)))
+        let policy = AnswerPolicy(
+            isAllowed: ruling == .allow, isRouted: lookup.route != nil, configuration.blocksRebinding)
+        // A rule may be younger than the question.
+        let verdict = ruling == .block ? .blocked : policy.verdict(on: facts, rules)
+
+        var kept = takeBuffer(&buffers.kept)
+        var output = takeBuffer(&buffers.output)
+        let count = AnswerNormalizer(
+            dnssecOK: lookup.dnssecOK, isTrusted: state.upstream.isTrustedForAuthenticData, freshness: freshness
+        ).write(view, into: &kept)
+        guard let count else {
+            (buffers.kept, buffers.output) = (kept, output)
+            throw .invalid
+        }
+        let message = kept.span.octets.extracting(..<count)
+        if let lifetime = AnswerNormalizer.lifetime(of: message, freshness) {
+            keep(message, lookup, .answer, verdict, for: lifetime, at: now, &output)
+        }
+        end(attempt, &lookup)
+        cancelAttempts(of: &lookup)
+        lookups.end(lookup, slot)
+        for waiting in lookup.waiting {
+            if verdict == .passes { counters.forwarded &+= 1 }
+            answer(waiting, &output) { (provider, query, output) in
+                if let count = provider.holdBack(verdict, query, by: waiting.transport, into: &output) { return count }
+                output.copy(message, to: 0)
+                return provider.composer.relay(
+                    count: message.byteCount, age: 0, to: query, by: waiting.transport, into: &output)
+            }
+        }
+        (buffers.kept, buffers.output) = (kept, output)
+    }
+
+    private static func keepsCase(_ view: borrowing DNSMessageView, _ attempt: Attempt) -> Bool {
+        guard let sent = try? DNSMessageView(checking: attempt.sent.span.octets), let asked = sent.question,
+            let answered = view.question
+        else { return false }
+        return answered.name.hasSameOctets(as: asked.name)
+    }
+
+    /// Ends a lookup that was taken out: nobody could answer, and all who wait are told.
+    mutating func fail(_ lookup: Lookup, _ slot: Int, _ reason: ExtendedErrorCode, at now: Instant) {
+        var lookup = lookup
+        cancelAttempts(of: &lookup)
+        lookups.end(lookup, slot)
+        let code = lookup.refusal?.code ?? .serverFailure
+        let reason = lookup.refusal?.error ?? (lookup.refusal == nil ? reason : .other)
+        var output = takeBuffer(&buffers.output)
+        // What was given up for reasons of our own says nothing about the question.
+        if reason != .notReady, !lookup.waiting.isEmpty { keepFailure(lookup, code, at: now, &output) }
+        for waiting in lookup.waiting {
+            counters.failed &+= 1
+            answer(waiting, &output) { (provider, query, output) in
+                provider.composer.failure(code, reason, to: query, by: waiting.transport, into: &output)
+            }
+        }
+        buffers.output = output
+    }
+
+    private mutating func answer(
+        _ waiting: WaitingQuery, _ output: inout [UInt8],
+        _ write: (inout DNSProxyProvider, borrowing QueryView, inout MutableRawSpan) -> Int
+    ) {
+        var span = output.mutableSpan
+        var octets = span.mutableOctets
+        guard let query = try? QueryView(checking: waiting.bytes.span.octets) else {
+            preconditionFailure("a query that was checked when it came")
+        }
+        let count = write(&self, query, &octets)
+        emit(.answer(waiting.client, [UInt8](copying: octets.bytes.extracting(..<count))))
+    }
+
+    /// Keeps an answer under the question of a lookup.
+    private mutating func keep(
+        _ message: RawSpan, _ lookup: Lookup, _ kind: CacheEntry.Kind, _ verdict: AnswerVerdict,
+        failureCount: UInt8 = 0,
+        for lifetime: Interval, at now: Instant, _ scratch: inout [UInt8]
+    ) {
+        var span = scratch.mutableSpan
+        var octets = span.mutableOctets
+        guard let query = try? QueryView(checking: lookup.first.bytes.span.octets) else { return }
+        let question = query.question
+        cache.store(
+            message, CacheKey(query), question, kind: kind, verdict: verdict, generation: rulesGeneration,
+            failureCount: failureCount, at: now, for: lifetime, scratch: &octets)
+    }
+
+    /// Keeps for a short time that nobody could answer: a second at first, twice as long each time, 32 at most (RFC 9520 §3.2).
+    private mutating func keepFailure(
+        _ lookup: Lookup, _ code: ResponseCode, at now: Instant, _ scratch: inout [UInt8]
+    ) {
+        var message = Array(lookup.first.bytes[..<lookup.first.questionEnd])
+        var flags: DNSFlags = [.response, .recursionDesired]
+        flags.responseCode = code
+        message[2] = UInt8(truncatingIfNeeded: flags.rawValue >> 8)
+        message[3] = UInt8(truncatingIfNeeded: flags.rawValue)
+        message[11] = 0
+        let failures = recentFailures(lookup, at: now, &scratch)
+        keep(
+            message.span.octets, lookup, .failure, .passes, failureCount: failures + 1,
+            for: .seconds(1 << UInt64(min(failures, 5))), at: now, &scratch)
+    }
+
+    /// How often in a row the question has failed, not long ago.
+    private mutating func recentFailures(_ lookup: Lookup, at now: Instant, _ scratch: inout [UInt8]) -> UInt8 {
+        var span = scratch.mutableSpan
+        var octets = span.mutableOctets
+        guard let query = try? QueryView(checking: lookup.first.bytes.span.octets) else { return 0 }
+        let question = query.question
+        guard let hit = cache.find(CacheKey(query), question, at: now, includingExpired: true, into: &octets),
+            hit.entry.kind == .failure, now.since(hit.entry.expiresAt) < .seconds(60)
+        else { return 0 }
+        return min(hit.entry.failureCount, 100)
+    }
+}
+
+extension ResponseCode {
+    /// YXDOMAIN, 6: the name that a DNAME makes is too long (RFC 6672 §2.2).
+    fileprivate static var nameTooLong: Self { Self(rawValue: 6) }
+}

@@ -1,0 +1,175 @@
+internal import ByteAccess
+public import DNSMessage
+public import Provider
+
+extension DNSProxyProvider {
+    /// Writes the query of an exchange. The host asks for it when it is about to send it; asked again, the query may have another ID
+    /// and other letters, and only the answer to the last one counts.
+    ///
+    /// - Parameters:
+    ///   - entropy: What nobody can foresee; new for each query.
+    ///   - output: Room for a query of 512 bytes at least.
+    /// - Returns: The query's length in bytes; nil when the exchange is over.
+    public mutating func writeQuery(
+        of exchange: ExchangeID, entropy: QueryEntropy, into output: inout MutableRawSpan
+    ) -> Int? {
+        let upstreams = upstreams
+        var written: Int?
+        _ = lookups.withAttempt(exchange) { (lookup, attempt) in
+            let upstream = upstreams[attempt.upstream.index].upstream
+            written = Self.write(
+                lookup, &attempt, wantsAuthenticData: upstream.isTrustedForAuthenticData, entropy, into: &output)
+        }
+        return written
+    }
+
+    private static func write(
+        _ lookup: borrowing Lookup, _ attempt: inout Attempt, wantsAuthenticData: Bool, _ entropy: QueryEntropy,
+        into output: inout MutableRawSpan
+    ) -> Int? {
+        do throws(DNSMessageError) {
+            let first = try QueryView(checking: lookup.first.bytes.span.octets)
+            var outgoing = OutgoingQuery(
+                // All queries of one question are the same bytes by HTTPS, for its caches (RFC 8484 §4.1).
+                id: attempt.transport == .https ? 0 : entropy.id, checkingDisabled: lookup.checkingDisabled,
+                wantsAuthenticData: wantsAuthenticData, edns: nil)
+            if attempt.usesEDNS {
+                var edns = EDNSFields(dnssecOK: lookup.dnssecOK)
+                if attempt.transport.isEncrypted { edns.paddingBlock = EDNSFields.queryPaddingBlock }
+                outgoing.edns = edns
+            }
+            let count = try outgoing.write(first.question.name, type: first.question.type, into: &output)
+            if attempt.mixesCase { try MessageEditing.mixQuestionCase(in: &output, entropy: entropy.letters) }
+            attempt.sent = [UInt8](copying: output.bytes.extracting(..<lookup.first.questionEnd))
+            for offset in 6..<12 { attempt.sent[offset] = 0 }
+            return count
+        } catch {
+            return nil
+        }
+    }
+
+    /// Something came for an exchange.
+    ///
+    /// - Parameters:
+    ///   - answer: What came, without the length that TCP puts in front.
+    ///   - freshness: What HTTP says about its age.
+    ///   - reader: Reads it once more, for policy. An answer that it does not take is none.
+    /// - Returns: Whether the exchange is over. Only one by UDP ever goes on: anybody may send datagrams.
+    public mutating func received(
+        _ answer: RawSpan, for exchange: ExchangeID, freshness: AnswerFreshness = AnswerFreshness(),
+        reader: borrowing some AnswerReader, at now: Instant
+    ) -> ExchangeDisposition {
+        guard let slot = lookups.slot(of: exchange), var lookup = lookups.take(slot) else { return .finished }
+        guard let index = lookup.attempts.firstIndex(where: { $0.id == exchange }) else {
+            lookups.put(lookup, slot)
+            return .finished
+        }
+        let attempt = lookup.attempts[index]
+        let upstream = attempt.upstream
+        do throws(Unusable) {
+            let view = try Self.check(answer, attempt)
+            try receive(view, attempt, slot, lookup, freshness, reader, at: now)
+            return .finished
+        } catch {
+            switch error {
+            case .notTheAnswer:
+                counters.wrongAnswers &+= 1
+                guard attempt.transport != .udp else {
+                    lookups.put(lookup, slot)
+                    return .keepWaiting
+                }
+                fail(attempt, .invalidAnswer, lookup, slot, at: now)
+                return .finished
+            case .invalid:
+                counters.wrongAnswers &+= 1
+                fail(attempt, .invalidAnswer, lookup, slot, at: now)
+                return .finished
+            case .lostCase:
+                counters.wrongAnswers &+= 1
+                if !lookup.hasCheckedCase {
+                    // A forger may have sent it, or the server does not keep letters: a connection tells which.
+                    lookup.hasCheckedCase = true
+                    self.attempt(&lookup, slot, upstream, by: .tcp, isFresh: false, at: now)
+                }
+                lookups.put(lookup, slot)
+                return .keepWaiting
+            case .needsTCP:
+                upstreams[upstream.index].noteAnswer()
+                end(attempt, &lookup)
+                self.attempt(&lookup, slot, upstream, by: .tcp, isFresh: false, usesEDNS: attempt.usesEDNS, at: now)
+                lookups.put(lookup, slot)
+                return .finished
+            case .needsNoEDNS:
+                upstreams[upstream.index].noteAnswer()
+                end(attempt, &lookup)
+                self.attempt(
+                    &lookup, slot, upstream, by: attempt.transport, isFresh: false, usesEDNS: false, at: now)
+                lookups.put(lookup, slot)
+                return .finished
+            case .refused(let code, let reason):
+                upstreams[upstream.index].noteAnswer()
+                end(attempt, &lookup)
+                lookup.refusal = (code, reason)
+                goOn(attempt, lookup, slot, isWorthAFreshConnection: false, at: now)
+                return .finished
+            case .bogus(let reason):
+                upstreams[upstream.index].noteAnswer()
+                end(attempt, &lookup)
+                lookup.refusal = (.serverFailure, reason)
+                fail(lookup, slot, reason, at: now)
+                return .finished
+            }
+        }
+    }
+
+    /// An exchange came to nothing. Nothing happens when it is over already.
+    public mutating func failed(_ exchange: ExchangeID, _ failure: ExchangeFailure, at now: Instant) {
+        guard let slot = lookups.slot(of: exchange), let lookup = lookups.take(slot) else { return }
+        guard let attempt = lookup.attempts.first(where: { $0.id == exchange }) else {
+            lookups.put(lookup, slot)
+            return
+        }
+        fail(attempt, failure, lookup, slot, at: now)
+    }
+
+    private mutating func fail(
+        _ attempt: Attempt, _ failure: ExchangeFailure, _ lookup: Lookup, _ slot: Int, at now: Instant
+    ) {
+        var lookup = lookup
+        upstreams[attempt.upstream.index].note(failure, at: now)
+        if attempt.isProbe { upstreams[attempt.upstream.index].health.endProbation() }
+        log(.verbose, "an exchange with an upstream failed: \(failure)")
+        let isLatest = lookup.attempts.last?.id == attempt.id
+        end(attempt, &lookup)
+        lookup.failure = failure
+        if isLatest {
+            goOn(attempt, lookup, slot, isWorthAFreshConnection: failure.isWorthAFreshConnection, at: now)
+        } else if lookup.attempts.isEmpty, lookup.stepDeadline == nil {
+            fail(lookup, slot, failure.extendedErrorCode, at: now)
+        } else {
+            lookups.put(lookup, slot)
+        }
+    }
+
+    /// Takes the next step, or ends the lookup when there is none.
+    private mutating func goOn(
+        _ attempt: Attempt, _ lookup: Lookup, _ slot: Int, isWorthAFreshConnection: Bool, at now: Instant
+    ) {
+        var lookup = lookup
+        let isOver =
+            now >= lookup.deadline || lookup.waiting.isEmpty
+            || !advance(
+                &lookup, slot, isWorthAFreshConnection: isWorthAFreshConnection, transport: attempt.transport, at: now)
+        if isOver {
+            fail(lookup, slot, (lookup.failure ?? .invalidAnswer).extendedErrorCode, at: now)
+        } else {
+            lookups.put(lookup, slot)
+        }
+    }
+
+    /// Forgets an exchange that is over.
+    mutating func end(_ attempt: Attempt, _ lookup: inout Lookup) {
+        lookups.remove(attempt.id)
+        lookup.attempts.removeAll { $0.id == attempt.id }
+    }
+}

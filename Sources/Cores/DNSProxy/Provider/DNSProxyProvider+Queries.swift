@@ -1,0 +1,193 @@
+internal import ByteAccess
+internal import DNSMessage
+public import Provider
+
+extension DNSProxyProvider {
+    /// Takes a client's query.
+    ///
+    /// - Parameters:
+    ///   - bytes: The query as it came, without the length that TCP puts in front.
+    ///   - client: The host's name for the query, which none that waits has.
+    ///   - transport: How it came.
+    ///   - output: Room for an answer: ``answerCapacity`` bytes at least.
+    public mutating func handle(
+        query bytes: RawSpan, from client: ClientToken, by transport: ClientTransport, at now: Instant,
+        into output: inout MutableRawSpan
+    ) -> Decision {
+        precondition(output.byteCount >= Self.answerCapacity, "an output that not every answer fits into")
+        counters.queries &+= 1
+        do throws(DNSMessageError) {
+            let query = try QueryView(checking: bytes)
+            guard isRunning else {
+                counters.refused &+= 1
+                return .answer(composer.failure(.serverFailure, .notReady, to: query, by: transport, into: &output))
+            }
+            return handle(query, from: client, by: transport, at: now, into: &output)
+        } catch {
+            return refuse(bytes, error, into: &output)
+        }
+    }
+
+    /// A client went away: its query needs no answer any more. What is under way for it goes on, for the cache.
+    public mutating func clientLeft(_ client: ClientToken) {
+        if lookups.leave(client) { counters.abandoned &+= 1 }
+    }
+
+    /// Answers what is not in order, when it can be answered.
+    private mutating func refuse(
+        _ bytes: RawSpan, _ error: DNSMessageError, into output: inout MutableRawSpan
+    ) -> Decision {
+        guard let code = error.responseCode, let echo = try? QueryEcho(of: bytes) else {
+            if error == .notAQuery { counters.droppedAnswers &+= 1 } else { counters.droppedWithoutHeader &+= 1 }
+            return .drop(error == .notAQuery ? .notAQuery : .noHeader)
+        }
+        counters.refused &+= 1
+        guard let count = try? echo.writeFailure(code, into: &output) else {
+            preconditionFailure("a question and an OPT record that do not fit into a message")
+        }
+        return .answer(count)
+    }
+
+    private mutating func handle(
+        _ query: borrowing QueryView, from client: ClientToken, by transport: ClientTransport, at now: Instant,
+        into output: inout MutableRawSpan
+    ) -> Decision {
+        let question = query.question
+        guard question.recordClass == .internet, !question.type.isMeta else {
+            counters.refused &+= 1
+            let code: ResponseCode =
+                question.recordClass != .internet || question.type == .axfr || question.type == .ixfr
+                ? .refused : .notImplemented
+            return .answer(composer.failure(code, .notSupported, to: query, by: transport, into: &output))
+        }
+        let key = CacheKey(query)
+        let name = CanonicalName(lowercased: key.nameBytes)
+        let route = routes.longestMatch(of: name)?.value
+        if let count = answerLocally(query, name, isRouted: route != nil, by: transport, into: &output) {
+            counters.local &+= 1
+            return .answer(count)
+        }
+        let ruling = rules.verdict(on: name)
+        if ruling == .block {
+            counters.blocked &+= 1
+            return .answer(composer.blocked(to: query, by: transport, into: &output))
+        }
+        if question.type == .any, transport == .udp {
+            counters.local &+= 1
+            return .answer(composer.minimalAny(to: query, by: transport, into: &output))
+        }
+        let policy = AnswerPolicy(isAllowed: ruling == .allow, isRouted: route != nil, configuration.blocksRebinding)
+        if let count = answerFromCache(query, key, policy, by: transport, at: now, into: &output) {
+            return .answer(count)
+        }
+        return ask(query, key, route: route, from: client, by: transport, at: now, into: &output)
+    }
+
+    /// Answers what needs no server.
+    private func answerLocally(
+        _ query: borrowing QueryView, _ name: borrowing CanonicalName, isRouted: Bool, by transport: ClientTransport,
+        into output: inout MutableRawSpan
+    ) -> Int? {
+        let type = query.question.type
+        guard let (special, labelCount) = specialNames.longestMatch(of: name) else {
+            guard name.labelCount == 1, type == .a || type == .aaaa || type == .https, !isRouted,
+                !configuration.forwardsSingleLabels
+            else { return nil }
+            return composer.negative(
+                .nameError, timeToLive: AnswerComposer.specialTimeToLive, to: query, by: transport, into: &output)
+        }
+        switch special {
+        case .loopback:
+            return composer.loopback(to: query, by: transport, into: &output)
+        case .absentUnlessRouted where isRouted:
+            return nil
+        case .absent, .absentUnlessRouted:
+            // What does not exist is not the apex of its zone.
+            return composer.negative(
+                .nameError, timeToLive: AnswerComposer.specialTimeToLive,
+                zoneLabelCount: min(labelCount, name.labelCount - 1), to: query, by: transport, into: &output)
+        case .empty:
+            return composer.negative(
+                .noError, timeToLive: AnswerComposer.specialTimeToLive, zoneLabelCount: labelCount, to: query,
+                by: transport, into: &output)
+        case .canary:
+            guard type == .a || type == .aaaa, !rules.isEmpty else { return nil }
+            return composer.negative(
+                .nameError, ExtendedError(.filtered), timeToLive: configuration.blockedTimeToLive, to: query,
+                by: transport, into: &output)
+        }
+    }
+
+    /// Answers from what is kept.
+    private mutating func answerFromCache(
+        _ query: borrowing QueryView, _ key: borrowing CacheKey, _ policy: AnswerPolicy, by transport: ClientTransport,
+        at now: Instant, into output: inout MutableRawSpan
+    ) -> Int? {
+        let question = query.question
+        guard let hit = cache.find(key, question, at: now, into: &output) else { return nil }
+        if hit.entry.kind == .failure {
+            counters.failed &+= 1
+            let code = MessageEditing.flags(of: output).responseCode
+            return composer.failure(code, .cachedError, to: query, by: transport, into: &output)
+        }
+        var verdict = hit.entry.verdict
+        if hit.entry.rulesGeneration != rulesGeneration {
+            // Two readers agreed on these bytes when they came: one is enough to read them again.
+            guard let answer = try? DNSMessageView(checking: output.bytes.extracting(..<hit.byteCount)) else {
+                return nil
+            }
+            verdict = policy.verdict(on: ViewAnswerReader().facts(of: answer), rules)
+            cache.note(verdict, of: hit, generation: rulesGeneration)
+        }
+        counters.cacheHits &+= 1
+        if let count = holdBack(verdict, query, by: transport, into: &output) { return count }
+        let age = UInt32(clamping: now.since(hit.entry.storedAt).nanoseconds / 1_000_000_000)
+        return composer.relay(count: hit.byteCount, age: age, to: query, by: transport, into: &output)
+    }
+
+    /// What a client gets instead of an answer that policy holds back; nil when it does not.
+    mutating func holdBack(
+        _ verdict: AnswerVerdict, _ query: borrowing QueryView, by transport: ClientTransport,
+        into output: inout MutableRawSpan
+    ) -> Int? {
+        switch verdict {
+        case .passes:
+            return nil
+        case .blocked:
+            counters.blocked &+= 1
+            return composer.blocked(to: query, by: transport, into: &output)
+        case .rebinds:
+            counters.rebinding &+= 1
+            return composer.negative(
+                .noError, ExtendedError(.blocked, text: "dns.rebinding"), timeToLive: configuration.blockedTimeToLive,
+                to: query, by: transport, into: &output)
+        }
+    }
+
+    /// Has a server asked, or waits with those who asked the same before.
+    private mutating func ask(
+        _ query: borrowing QueryView, _ key: borrowing CacheKey, route: Int?, from client: ClientToken,
+        by transport: ClientTransport, at now: Instant, into output: inout MutableRawSpan
+    ) -> Decision {
+        precondition(!lookups.isWaiting(client), "a query with the number of one that waits")
+        let keyBytes = [UInt8](copying: key.bytes)
+        let slot = lookups.slot(of: keyBytes)
+        guard lookups.waitingCount < configuration.maximumWaiting,
+            slot != nil || lookups.count < configuration.maximumLookups
+        else {
+            counters.overloaded &+= 1
+            return .answer(composer.failure(.serverFailure, .notReady, to: query, by: transport, into: &output))
+        }
+        let waiting = WaitingQuery(query, from: client, by: transport)
+        if let slot {
+            counters.merged &+= 1
+            lookups.join(waiting, slot)
+            return .pending
+        }
+        var lookup = Lookup(key: keyBytes, deadline: now + configuration.timeout, first: waiting, route: route)
+        lookup.waiting.append(waiting)
+        let newSlot = lookups.insert(lookup)
+        if let lookup = lookups.take(newSlot) { begin(lookup, newSlot, at: now) }
+        return .pending
+    }
+}

@@ -1,0 +1,100 @@
+internal import Provider
+
+/// What a proxy has done so far.
+public struct DNSProxyCounters: Equatable, Sendable {
+    /// Queries of clients, with those that were dropped.
+    public var queries: UInt64 = 0
+    /// Queries that were answered from the cache.
+    public var cacheHits: UInt64 = 0
+    /// Queries that a rule blocked, by their own name or by what the answer leads to.
+    public var blocked: UInt64 = 0
+    /// Answers that were held back because they lead to the inside.
+    public var rebinding: UInt64 = 0
+    /// Queries that the proxy answered from what standards say.
+    public var local: UInt64 = 0
+    /// Queries that were not in order, or of a kind that is not answered.
+    public var refused: UInt64 = 0
+    /// Queries that joined one that was under way.
+    public var merged: UInt64 = 0
+    /// Queries that got a server's answer.
+    public var forwarded: UInt64 = 0
+    /// Queries that got SERVFAIL, or a server's refusal.
+    public var failed: UInt64 = 0
+    /// Queries that there was no room for.
+    public var overloaded: UInt64 = 0
+    /// Queries whose client went away.
+    public var abandoned: UInt64 = 0
+    /// Queries without a whole header.
+    public var droppedWithoutHeader: UInt64 = 0
+    /// Answers that came as queries.
+    public var droppedAnswers: UInt64 = 0
+    /// What came for an exchange and was not its answer.
+    public var wrongAnswers: UInt64 = 0
+
+    /// Nothing yet.
+    public init() {}
+}
+
+/// How a server is doing.
+public struct UpstreamStatus: Equatable, Sendable {
+    /// What the configuration calls it.
+    public var name: String
+    /// How it is asked.
+    public var transport: ExchangeTransport
+    /// True while it is asked after all others.
+    public var isDown: Bool
+    /// How many exchanges were begun.
+    public var exchanges: UInt64
+    /// How many ended in an answer.
+    public var answers: UInt64
+    /// How many came to nothing.
+    public var failures: UInt64
+    /// Why the last that came to nothing did.
+    public var lastFailure: ExchangeFailure?
+    /// True when it does not keep the case of letters, so that it is not mixed.
+    public var losesCase: Bool
+}
+
+/// How a proxy is doing.
+public struct DNSProxyStatus: Equatable, Sendable {
+    /// True between start and stop.
+    public var isRunning: Bool
+    /// True while the machine sleeps.
+    public var isAsleep: Bool
+    /// What it has done.
+    public var counters: DNSProxyCounters
+    /// The servers, in the order of the configuration.
+    public var upstreams: [UpstreamStatus]
+    /// Questions under way.
+    public var lookups: Int
+    /// Queries of clients that wait.
+    public var waiting: Int
+    /// Answers that are kept.
+    public var cachedAnswers: Int
+    /// The bytes that they take up.
+    public var cacheUsedByteCount: Int
+    /// The bytes that are set aside for them.
+    public var cacheByteCount: Int
+}
+
+/// A server while the proxy runs.
+struct UpstreamState: Sendable {
+    let upstream: DNSUpstream
+    var health = UpstreamHealth()
+    var exchanges: UInt64 = 0
+    var answers: UInt64 = 0
+    var failures: UInt64 = 0
+    var lastFailure: ExchangeFailure?
+    var losesCase = false
+
+    mutating func noteAnswer() {
+        answers += 1
+        health.noteAnswer()
+    }
+
+    mutating func note(_ failure: ExchangeFailure, at now: Instant) {
+        failures += 1
+        lastFailure = failure
+        health.note(failure, at: now)
+    }
+}

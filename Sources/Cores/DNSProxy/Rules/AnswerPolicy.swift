@@ -1,0 +1,29 @@
+internal import DNSMessage
+internal import IPPacket
+
+/// What an answer may lead to.
+struct AnswerPolicy: Sendable {
+    /// True when a rule lets the question through: what its answer leads to is no matter then.
+    let isAllowed: Bool
+    /// True when the answer must not lead to the inside.
+    let keepsOutside: Bool
+
+    /// The policy for a question. Servers of a route know the inside.
+    init(isAllowed: Bool, isRouted: Bool, _ blocksRebinding: Bool) {
+        self.isAllowed = isAllowed
+        keepsOutside = blocksRebinding && !isRouted
+    }
+
+    /// What becomes of an answer: aliases and the targets of services are held to the rules like the question.
+    func verdict(on facts: AnswerFacts, _ rules: NameRules) -> AnswerVerdict {
+        if isAllowed { return .passes }
+        if !rules.isEmpty {
+            for name in facts.aliases where rules.verdict(on: name) == .block { return .blocked }
+            for name in facts.serviceTargets where rules.verdict(on: name) == .block { return .blocked }
+        }
+        guard keepsOutside else { return .passes }
+        for address in facts.addresses where address.isOfTheInside { return .rebinds }
+        for address in facts.hints where address.isOfTheInside { return .rebinds }
+        return .passes
+    }
+}
