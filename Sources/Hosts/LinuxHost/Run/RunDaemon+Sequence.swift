@@ -22,6 +22,7 @@ extension RunDaemon {
         case .stopTunnel:
             ServiceNotification.stopping.send()
             saveConfiguration()
+            rememberEndpoints()
             tell(.stop(.userInitiated))
         case .closeInterface: closeInterface()
         case .end(let status): exitStatus = status
@@ -54,6 +55,18 @@ extension RunDaemon {
     private static func text(status: Int32) -> String {
         let signal = status & 0x7F
         return signal == 0 ? "exit status \(status >> 8 & 0xFF)" : "ended by signal \(signal)"
+    }
+
+    /// Keeps where the names of peers led to for a run that cannot look them up.
+    private func rememberEndpoints() {
+        let endpoints = provider.rememberedEndpoints
+        let memory = EndpointMemory(of: name)
+        guard endpoints != memory.read() else { return }
+        do {
+            try memory.write(endpoints)
+        } catch {
+            log.error("cannot remember where the peers are: \(error)")
+        }
     }
 
     // MARK: The file

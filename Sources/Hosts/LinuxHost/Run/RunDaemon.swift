@@ -49,6 +49,7 @@ public struct RunDaemon: ~Copyable {
     /// Addresses that wait for their equivalent in a network that has only IPv6, by the look-up for it.
     var remaps: [UInt64: IPAddress] = [:]
     var isDevicePaused = false
+    private var sleepDetector = SleepDetector()
     var reportedLoss = false
     var nextRequest: UInt64 = 0
     /// The configuration to go back to when a reload fails.
@@ -112,7 +113,8 @@ public struct RunDaemon: ~Copyable {
         self.resolution = resolution
         self.observer = observer
         // Revisions of an earlier run are never those of this one.
-        provider = PacketTunnelProvider(revision: HostClock.wallClock().seconds << 20)
+        provider = PacketTunnelProvider(
+            rememberedEndpoints: EndpointMemory(of: name).read(), revision: HostClock.wallClock().seconds << 20)
     }
 
     /// Runs until the end. Returns the exit status: 0 when it was asked to end and all went well.
@@ -127,6 +129,7 @@ public struct RunDaemon: ~Copyable {
             while exitStatus == nil {
                 try loop.wait(until: nextDeadline(), into: &events)
                 interface?.shared.noteAwake()
+                noteSleep()
                 for index in 0..<events.count { handle(events[index]) }
                 handleDeadlines()
                 act()
@@ -177,6 +180,16 @@ public struct RunDaemon: ~Copyable {
         }
         if let deadline = provider.nextDeadline, deadline <= now { perform(provider.handleDeadlines(at: now)) }
         settle()
+    }
+
+    /// Lets the provider know when the machine slept: before anything else, since nothing of what was due then is late.
+    private mutating func noteSleep() {
+        guard let sleep = sleepDetector.sleep() else { return }
+        let now = HostClock.now()
+        log.info("the machine slept for \(sleep.nanoseconds / 1_000_000_000) s")
+        let began = Instant(nanoseconds: now.nanoseconds - min(now.nanoseconds, sleep.nanoseconds))
+        perform(provider.handle(.sleep, at: began))
+        perform(provider.handle(.wake, at: now))
     }
 
     /// Lets the device do what it has to do by itself, and tells the provider of it.

@@ -2,12 +2,18 @@ internal import CLinux
 internal import Glibc
 internal import Provider
 
-/// The two clocks that cores are given.
+/// The two clocks that cores are given, and one more.
 enum HostClock {
     /// The time since boot, sleep included (`CLOCK_BOOTTIME`): what deadlines and ages are measured on.
     @inline(__always)
     static func now() -> Instant {
         let time = read(CLOCK_BOOTTIME)
+        return Instant(nanoseconds: UInt64(time.tv_sec) &* 1_000_000_000 &+ UInt64(time.tv_nsec))
+    }
+
+    /// The time since boot without sleep (`CLOCK_MONOTONIC`): only to notice sleep by.
+    static func monotonic() -> Instant {
+        let time = read(CLOCK_MONOTONIC)
         return Instant(nanoseconds: UInt64(time.tv_sec) &* 1_000_000_000 &+ UInt64(time.tv_nsec))
     }
 
@@ -21,7 +27,7 @@ enum HostClock {
     @inline(__always)
     private static func read(_ clock: clockid_t) -> timespec {
         var time = timespec()
-        // The pointer lives for the call. Both clocks exist on every kernel since 2.6.39, so the call cannot fail.
+        // The pointer lives for the call. These clocks exist on every kernel since 2.6.39, so the call cannot fail.
         let result = unsafe clock_gettime(clock, &time)
         precondition(result == 0, "a clock of the kernel is missing")
         return time
