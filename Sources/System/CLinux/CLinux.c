@@ -1,8 +1,11 @@
 #include "CLinux.h"
 
 #include <fcntl.h>
+#include <link.h>
 #include <sched.h>
+#include <stdint.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -18,6 +21,25 @@ int clinux_recvmmsg(int descriptor, struct clinux_message *messages, unsigned in
 
 int clinux_pidfd_open(int process) {
     return (int)syscall(SYS_pidfd_open, process, 0);
+}
+
+static int release_code_of(struct dl_phdr_info *object, size_t size, void *data) {
+    (void)size;
+    (void)data;
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    for (int index = 0; index < object->dlpi_phnum; index++) {
+        const ElfW(Phdr) *header = &object->dlpi_phdr[index];
+        // Code that cannot be written is as the file has it: it comes back from there.
+        if (header->p_type != PT_LOAD || (header->p_flags & (PF_X | PF_W)) != PF_X) continue;
+        uintptr_t start = (object->dlpi_addr + header->p_vaddr + page - 1) & ~(page - 1);
+        uintptr_t end = (object->dlpi_addr + header->p_vaddr + header->p_memsz) & ~(page - 1);
+        if (start < end) madvise((void *)start, end - start, MADV_DONTNEED);
+    }
+    return 0;
+}
+
+void clinux_release_code(void) {
+    dl_iterate_phdr(release_code_of, NULL);
 }
 
 int clinux_processor_count(void) {

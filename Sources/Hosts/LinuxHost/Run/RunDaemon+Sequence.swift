@@ -19,6 +19,7 @@ extension RunDaemon {
         case .announceReady:
             log.info("everything is up")
             ServiceNotification.ready.send()
+            CodePages.release()
         case .stopTunnel:
             ServiceNotification.stopping.send()
             saveConfiguration()

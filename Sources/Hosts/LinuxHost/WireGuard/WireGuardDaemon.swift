@@ -77,6 +77,7 @@ public struct WireGuardDaemon: ~Copyable {
     public consuming func run() throws(SystemCallError) {
         log.verbose("interface \(public: name.string) is ready")
         var events = EventBuffer(capacity: 64)
+        CodePages.release()
         do throws(SystemCallError) {
             while isRunning {
                 try loop.wait(until: interface.nextDeadline(), into: &events)

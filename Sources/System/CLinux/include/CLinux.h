@@ -46,6 +46,8 @@ int clinux_accept4(int descriptor, int flags);
 int clinux_pipe2(int descriptors[2], int flags);
 int clinux_setns_net(int descriptor);
 int clinux_unshare_net(void);
+// Lets go of the memory of the program's and its libraries' code; what runs again is read from the files again.
+void clinux_release_code(void);
 // A descriptor that becomes readable when a process ends; −1 with errno.
 int clinux_pidfd_open(int process);
 // How many processors the process may run on; −1 with errno.
