@@ -38,7 +38,8 @@ public struct SealingOrder: Sendable {
             output.zero(from: content + length, count: PaddedLength.of(length, mtu: keys.mtu) - length)
         }
         let train = MessageTrain(
-            offset: 0, count: end - start, stride: stride, lastLength: keys.messageLength(superPacket.length(of: end - 1)))
+            offset: 0, count: end - start, stride: stride,
+            lastLength: keys.messageLength(superPacket.length(of: end - 1)))
         keys.session.seal(train, in: &output, using: cryptography)
         return (train, end < superPacket.segmentCount ? end : nil)
     }

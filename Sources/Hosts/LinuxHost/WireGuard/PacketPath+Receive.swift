@@ -34,7 +34,8 @@ extension PacketPath {
         switch sockets {
         case .none: return (0, false)
         case .some(let sockets):
-            limit = !sockets.receivesTrains ? Self.datagramsPerTurn : sawTrain ? Self.trainsPerTurn : Self.singlesPerTurn
+            let perTurn = sawTrain ? Self.trainsPerTurn : Self.singlesPerTurn
+            limit = sockets.receivesTrains ? perTurn : Self.datagramsPerTurn
             count = sockets.receive(family, into: &received, limit: limit)
         }
         let now = HostClock.now()

@@ -8,7 +8,7 @@ import Testing
 
 /// TCP towards a peer whose path is known to be narrow.
 struct NarrowPathTests {
-    @Test("1.17: over a path of 1,280 bytes TCP is cut so that its messages fit, in trains as ever, for as long as it is known")
+    @Test("1.17: over a path of 1,280 bytes TCP is cut so that its messages fit, for as long as the path is known")
     func cutsFiner() throws {
         let rig = Rig()
         let session = try rig.sessionAsResponder()

@@ -35,11 +35,12 @@ struct FinerCutTests {
             #expect(whole.cut(to: 1_216, bytes.span.octets).segmentCount == whole.segmentCount)
         }
         // Nor what would be cut to crumbs, or is short enough.
-        let bytes = { var packet = ModelPacket(); packet.payload = datagrams.payload; return packet }()
-        let whole = try SuperPacket(
-            parsing: bytes.partialBytes().span.octets, header: bytes.virtioHeader(segmentSize: 1_000))
-        #expect(whole.cut(to: 500, bytes.partialBytes().span.octets).segmentCount == 5)
-        #expect(whole.cut(to: 1_216, bytes.partialBytes().span.octets).segmentCount == 5)
+        var packet = ModelPacket()
+        packet.payload = datagrams.payload
+        let bytes = packet.partialBytes()
+        let whole = try SuperPacket(parsing: bytes.span.octets, header: packet.virtioHeader(segmentSize: 1_000))
+        #expect(whole.cut(to: 500, bytes.span.octets).segmentCount == 5)
+        #expect(whole.cut(to: 1_216, bytes.span.octets).segmentCount == 5)
     }
 
     private func segments(of packet: SuperPacket, _ bytes: [UInt8]) -> [[UInt8]] {
