@@ -66,11 +66,17 @@ var products: [Product] = [
             name: "CLDNS", path: "Sources/System/CLDNS", pkgConfig: "ldns", providers: [.apt(["libldns-dev"])]),
         .systemLibrary(
             name: "CLibSSL", path: "Sources/System/CLibSSL", pkgConfig: "libssl", providers: [.apt(["libssl-dev"])]),
+        .systemLibrary(
+            name: "CNGHTTP2", path: "Sources/System/CNGHTTP2", pkgConfig: "libnghttp2",
+            providers: [.apt(["libnghttp2-dev"])]),
         .target(name: "CLinux", path: "Sources/System/CLinux", cSettings: [.define("_GNU_SOURCE")]),
 
         module("OpenSSLCrypto", layer: "Adapters", dependencies: ["ByteAccess", "WireGuard", "COpenSSL"]),
         module("SecureStream", layer: "Adapters", dependencies: ["ByteAccess", "IPPacket", "CLibSSL"]),
         module("LDNSMessage", layer: "Adapters", dependencies: ["ByteAccess", "IPPacket", "DNSMessage", "CLDNS"]),
+        module(
+            "EncryptedDNS", layer: "Adapters",
+            dependencies: ["ByteAccess", "DNSMessage", "IPPacket", "Provider", "SecureStream", "CNGHTTP2"]),
         module(
             "LinuxHost", layer: "Hosts",
             dependencies: [
@@ -96,6 +102,11 @@ var products: [Product] = [
             "OpenSSLCrypto", layer: "Adapters", dependencies: ["ByteAccess", "WireGuard", "OpenSSLCrypto", "COpenSSL"]),
         tests("SecureStream", layer: "Adapters", dependencies: ["ByteAccess", "IPPacket", "SecureStream", "CLibSSL"]),
         tests(
+            "EncryptedDNS", layer: "Adapters",
+            dependencies: [
+                "ByteAccess", "DNSMessage", "EncryptedDNS", "IPPacket", "Provider", "SecureStream", "CNGHTTP2",
+            ]),
+        tests(
             "LDNSMessage", layer: "Adapters",
             dependencies: ["ByteAccess", "IPPacket", "DNSMessage", "LDNSMessage", "CLDNS"]),
         tests(
@@ -115,6 +126,7 @@ var products: [Product] = [
         .executable(name: "sluice", targets: ["sluice"]),
         .library(name: "OpenSSLCrypto", targets: ["OpenSSLCrypto"]),
         .library(name: "LDNSMessage", targets: ["LDNSMessage"]),
+        .library(name: "EncryptedDNS", targets: ["EncryptedDNS"]),
         .library(name: "SecureStream", targets: ["SecureStream"]),
         .library(name: "SimulatedHost", targets: ["SimulatedHost"]),
     ]

@@ -1,0 +1,64 @@
+internal import DNSMessage
+
+/// One request and what has come of its response.
+///
+///     head ── 1xx ──▶ head ── 2xx, the right type ──▶ body ── its end ──▶ finished
+///       └───────────────── anything else ──────────────┴─────────────────▶ failed
+struct HTTPExchange {
+    /// What comes of an exchange.
+    typealias Outcome = Result<Response, ConnectionError>
+
+    /// A whole response.
+    struct Response {
+        let body: [UInt8]
+        let age: UInt32
+        let lifetime: UInt32?
+    }
+
+    /// The body of the request; empty for GET.
+    let query: [UInt8]
+    /// How much of it has been sent.
+    var sentCount = 0
+    private var head = ResponseHead()
+    private var isHeadDone = false
+    private var body: [UInt8] = []
+
+    init(query: [UInt8]) {
+        self.query = query
+    }
+
+    /// A block of header fields begins. What came before was no final response.
+    mutating func beginFields() {
+        if !isHeadDone { head = ResponseHead() }
+    }
+
+    /// Takes a field. Those behind the body say nothing that counts.
+    mutating func take(_ name: RawSpan, _ value: RawSpan, limit: Int) throws(ConnectionError) {
+        if isHeadDone { return }
+        head.add(name, value)
+        guard head.byteCount <= limit else { throw .headerTooLong }
+    }
+
+    /// A block of header fields is complete.
+    mutating func endFields() throws(ConnectionError) {
+        if isHeadDone { return }
+        guard head.status >= 200 else { return }
+        isHeadDone = true
+        guard head.status < 300 else { throw .httpStatus(head.status) }
+        guard head.isMessage else { throw .unexpectedContentType }
+    }
+
+    /// Takes a piece of the body.
+    mutating func take(body piece: UnsafeBufferPointer<UInt8>) throws(ConnectionError) {
+        guard body.count + piece.count <= DNSMessageView.maximumByteCount else { throw .bodyTooLong }
+        unsafe body.append(contentsOf: piece)
+    }
+
+    /// The server has said all.
+    consuming func end() -> Outcome {
+        guard isHeadDone, body.count >= DNSHeader.byteCount, body[0] == 0, body[1] == 0, body[2] & 0x80 != 0 else {
+            return .failure(.invalidAnswer)
+        }
+        return .success(Response(body: body, age: head.age, lifetime: head.lifetime))
+    }
+}

@@ -1,0 +1,210 @@
+internal import ByteAccess
+internal import DNSMessage
+public import Provider
+public import SecureStream
+
+/// DNS over TLS: RFC 7858. The context offers the protocol `dot`.
+public typealias DoTConnection = PipelinedConnection<TLSClient>
+/// DNS over TCP: RFC 7766.
+public typealias StreamConnection = PipelinedConnection<PlainStream>
+
+/// A connection to a server on which many queries are under way, and answers come in any order (RFC 7766 §6.2.1.1).
+///
+/// It has no socket and no clock. Bytes from the socket go into ``receive(_:at:)``; afterwards, and after every other call,
+/// ``takeEvents()`` says what happened and ``nextOutgoing(into:)`` has bytes for the socket. Queries that come before the server has
+/// proved who it is wait here, and are not written anywhere when it does not.
+///
+/// Each query has an ID of the connection's own on the wire, so that equal IDs of clients do not meet.
+public struct PipelinedConnection<Stream: ByteStream & ~Copyable>: ~Copyable, DNSConnection {
+    private var stream: Stream
+    private var progress: ConnectionProgress
+    private var reader = FramedMessageReader()
+    /// The message whose end has not come.
+    private var partial: [UInt8] = []
+    /// What is to be written when the handshake is done.
+    private var waiting: [UInt8] = []
+    private var lastKey: UInt16 = 0
+    /// How many messages came that nobody waited for: late answers, for the most part.
+    public private(set) var unexpectedCount = 0
+
+    /// A connection over a stream that has just been begun.
+    public init(_ stream: consuming Stream, limits: ConnectionLimits = ConnectionLimits(), at now: Instant) {
+        self.stream = stream
+        progress = ConnectionProgress(limits, at: now)
+        if self.stream.state == .established { progress.becomeOpen(at: now) }
+    }
+
+    /// What happened since the last call.
+    public mutating func takeEvents() -> [ConnectionEvent] { progress.takeEvents() }
+
+    /// How many exchanges are under way.
+    public var exchangeCount: Int { progress.exchanges.count }
+
+    /// True when the connection is over.
+    public var isOver: Bool { progress.phase == .over }
+
+    /// True when another query can be sent. Not while the server is suspected to be gone.
+    public var canTakeMore: Bool {
+        progress.phase != .over && !progress.isSuspect && progress.exchanges.count < progress.limits.exchangeCount
+            && stream.outgoingCount + waiting.count < progress.limits.outgoingByteCount
+    }
+
+    /// How many bytes there are for the socket.
+    public var outgoingCount: Int { stream.outgoingCount }
+
+    /// Moves bytes for the socket to the start of `output`; returns how many, 0 when there are none.
+    public mutating func nextOutgoing(into output: inout MutableRawSpan) -> Int { stream.nextOutgoing(into: &output) }
+
+    /// Sends a query, padded when the stream is encrypted.
+    ///
+    /// - Parameter deadline: When nobody waits for the answer any more.
+    public mutating func send(
+        _ query: RawSpan, exchange: ExchangeID, deadline: Instant, at now: Instant
+    ) throws(SendError) {
+        guard progress.phase != .over else { throw .closed }
+        guard DNSHeader.byteCount...progress.limits.queryByteCount ~= query.byteCount else { throw .invalidQuery }
+        guard !progress.exchanges.contains(exchange) else { throw .repeatedExchange }
+        guard progress.exchanges.count < progress.limits.exchangeCount,
+            stream.outgoingCount + waiting.count < progress.limits.outgoingByteCount
+        else { throw .full }
+        var message = [UInt8](copying: query)
+        if Stream.isEncrypted { QueryPadding.pad(&message) }
+        repeat { lastKey &+= 1 } while progress.exchanges.contains(key: Int32(lastKey))
+        message[0] = UInt8(truncatingIfNeeded: lastKey >> 8)
+        message[1] = UInt8(truncatingIfNeeded: lastKey)
+        progress.exchanges.add(
+            exchange, key: Int32(lastKey), queryID: query.bigEndianUInt16(at: 0), deadline: deadline,
+            patience: progress.limits.patience, at: now)
+        progress.noteIdleness(at: now)
+        // Length and message go out together (RFC 7858 §3.3).
+        waiting.append(UInt8(truncatingIfNeeded: message.count >> 8))
+        waiting.append(UInt8(truncatingIfNeeded: message.count))
+        waiting.append(contentsOf: message)
+        flush()
+    }
+
+    /// Nobody waits for this exchange any more. It ends without an event.
+    public mutating func cancel(_ exchange: ExchangeID, at now: Instant) {
+        _ = progress.exchanges.remove(exchange)
+        progress.noteIdleness(at: now)
+    }
+
+    /// Takes bytes from the socket.
+    public mutating func receive(_ bytes: RawSpan, at now: Instant) {
+        guard progress.phase != .over, !bytes.isEmpty else { return }
+        progress.hear()
+        do throws(TLSError) {
+            try stream.receive(bytes)
+            if stream.state == .established, progress.phase == .handshaking {
+                progress.becomeOpen(at: now)
+                flush()
+            }
+            try readAll()
+        } catch {
+            end(ConnectionError(error))
+        }
+        progress.noteIdleness(at: now)
+    }
+
+    /// The socket has nothing more, or has failed.
+    public mutating func endOfStream() { end(.closedByServer) }
+
+    /// Ends the connection: what is under way fails with ``ConnectionError/abandoned``.
+    public mutating func abandon() { end(.abandoned) }
+
+    /// When ``handleDeadlines(at:)`` is to be called; nil when there is no need to.
+    public var nextDeadline: Instant? { progress.nextDeadline }
+
+    /// Does what is due.
+    public mutating func handleDeadlines(at now: Instant) {
+        while let demand = progress.nextDemand(at: now) {
+            // There is nothing to ask with but queries.
+            if case .end(let error) = demand { end(error) }
+        }
+    }
+
+    private mutating func flush() {
+        guard progress.phase == .open, !waiting.isEmpty else { return }
+        let bytes = waiting
+        waiting = []
+        do throws(TLSError) {
+            try stream.write(bytes.span.octets)
+        } catch {
+            end(ConnectionError(error))
+        }
+    }
+
+    private mutating func end(_ error: ConnectionError) {
+        guard progress.phase != .over else { return }
+        waiting = []
+        partial = []
+        stream.close()
+        progress.end(error)
+    }
+
+    private mutating func readAll() throws(TLSError) {
+        var scratch = InlineArray<4096, UInt8>(repeating: 0)
+        while progress.phase == .open {
+            let result: TLSReadResult
+            do {
+                var span = scratch.mutableSpan
+                var octets = span.mutableOctets
+                result = try stream.read(into: &octets)
+            }
+            switch result {
+            case .needsInput: return
+            case .closed: end(.closedByServer)
+            case .bytes(let count):
+                do throws(FramingError) {
+                    try cut(scratch.span.octets.extracting(..<count))
+                } catch {
+                    end(.framing(error))
+                }
+            }
+        }
+    }
+
+    private mutating func cut(_ piece: RawSpan) throws(FramingError) {
+        var offset = 0
+        while true {
+            switch try Self.next(piece, at: &offset, &reader, &partial) {
+            case .messageInInput(let range): take([UInt8](copying: piece.extracting(range)))
+            case .messageInBuffer(let count):
+                take(Array(partial[..<count]))
+                if partial.count > 4096 { partial = [] }
+            case .needsBuffer(let count): partial += repeatElement(0, count: count - partial.count)
+            case .needsInput: return
+            }
+        }
+    }
+
+    private static func next(
+        _ piece: RawSpan, at offset: inout Int, _ reader: inout FramedMessageReader, _ partial: inout [UInt8]
+    ) throws(FramingError) -> FramedMessageReader.Event {
+        var span = partial.mutableSpan
+        var octets = span.mutableOctets
+        return try reader.next(piece, at: &offset, buffer: &octets)
+    }
+
+    /// Takes a message, which the framing has seen to be as long as a header at least.
+    private mutating func take(_ message: [UInt8]) {
+        var message = message
+        let key = Int32(message[0]) << 8 | Int32(message[1])
+        guard let entry = progress.exchanges.remove(key: key) else {
+            unexpectedCount += 1
+            return
+        }
+        guard message[2] & 0x80 != 0 else {
+            progress.tell(.failed(entry.id, .invalidAnswer))
+            return
+        }
+        message[0] = UInt8(truncatingIfNeeded: entry.queryID >> 8)
+        message[1] = UInt8(truncatingIfNeeded: entry.queryID)
+        progress.tell(.answer(ServerAnswer(exchange: entry.id, message: message, age: 0, lifetime: nil)))
+    }
+}
+
+extension PipelinedConnection where Stream == TLSClient {
+    /// What the next connection to the same server can go on with; nil when the server gave nothing.
+    public var resumption: TLSSession? { stream.session }
+}
