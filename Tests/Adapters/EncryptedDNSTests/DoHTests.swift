@@ -104,7 +104,8 @@ import Testing
         expect(link.events.end == .closedByServer && link.connection.isOver)
     }
 
-    @Test(arguments: [(7, ConnectionError.refusedStream), (2, .streamReset(2)), (8, .streamReset(8))])
+    @Test(
+        arguments: [(7, .refusedStream), (2, .streamReset(2)), (8, .streamReset(8))] as [(UInt32, ConnectionError)])
     func `RST_STREAM ends its exchange alone`(_ code: UInt32, _ expected: ConnectionError) throws {
         var link = try link()
         for number in 1...2 { try link.connection.send(query("n\(number).example"), UInt64(number)) }
@@ -180,7 +181,10 @@ import Testing
                 + headers(1, [(":status", "200"), ("content-type", "Application/DNS-Message; charset=x")])
                 + frame(0, flags: 8, stream: 1, [3] + right + [0, 0, 0]) + headers(1, end: true, [("age", "77")]))
         expect(link.events.answers == [1: answer(to: query("a.example"))])
-        guard case .answer(let answer)? = link.events.last else { return Issue.record("no answer") }
+        guard case .answer(let answer)? = link.events.last else {
+            Issue.record("no answer")
+            return
+        }
         #expect(answer.age == 0)
     }
 
@@ -197,7 +201,10 @@ import Testing
         try link.connection.send(query("a.example"), 1)
         link.run()
         try link.write(settings() + response(1, answer(to: query("a.example", id: 0)), fields))
-        guard case .answer(let answer)? = link.events.last else { return Issue.record("no answer") }
+        guard case .answer(let answer)? = link.events.last else {
+            Issue.record("no answer")
+            return
+        }
         #expect(answer.age == age && answer.lifetime == life)
     }
 
@@ -225,7 +232,10 @@ import Testing
         link.run()
         try link.write(settings() + bytes)
         expect(link.connection.isOver && link.events.answers.isEmpty && link.events.failures.count == 1)
-        guard case .http2 = link.events.end else { return Issue.record("another end") }
+        guard case .http2 = link.events.end else {
+            Issue.record("another end")
+            return
+        }
     }
 
     @Test func `cancelled exchanges end without an event, and their streams are reset`() throws {

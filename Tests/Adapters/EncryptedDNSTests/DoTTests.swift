@@ -1,4 +1,5 @@
 import ByteAccess
+import DNSMessage
 import EncryptedDNS
 import Provider
 import SecureStream

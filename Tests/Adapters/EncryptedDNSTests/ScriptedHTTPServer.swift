@@ -2,6 +2,7 @@ import CNGHTTP2
 
 /// The server's side of HTTP/2, frame by frame, so that it can do wrong whatever there is to do wrong. Of nghttp2 it has nothing but
 /// the decompression of header fields.
+@safe
 final class ScriptedHTTPServer {
     /// What a client has asked for.
     struct Request {

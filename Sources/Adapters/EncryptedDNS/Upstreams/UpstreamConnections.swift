@@ -10,7 +10,7 @@ public struct ConnectionID: Hashable, Sendable {
 ///
 /// Addresses come from the configuration or from a resolver that the configuration names, and are tried in their order. One that fails
 /// is left alone for a while, which grows with each failure; one that takes long is raced by the next (RFC 8305 §5). Of the open
-/// connections, the first one that takes more is used, so that the others become idle. When the last one ends and the server was used
+/// connections, the first one that takes more is used, so that the others become idle. When the last one ends that a query has gone by
 /// lately, another takes its place, to be warm for the next query.
 ///
 /// The states of a connection:
@@ -69,6 +69,8 @@ public struct UpstreamConnections<Address: Hashable & Sendable>: Sendable {
         let id: ConnectionID
         let address: Address
         var state: State
+        /// True when a query has gone by it.
+        var isUsed = false
 
         var isOpening: Bool {
             if case .opening = state { true } else { false }
@@ -129,8 +131,12 @@ public struct UpstreamConnections<Address: Hashable & Sendable>: Sendable {
     ///   - actions: What there is to do first is added.
     public mutating func choose(needsFresh: Bool = false, at now: Instant, actions: inout [Action]) -> Choice {
         lastUse = now
-        if !needsFresh, let open = connections.first(where: { $0.isOpen }) { return .use(open.id) }
-        if let opening = connections.first(where: { $0.isOpening }) { return .use(opening.id) }
+        if let index = connections.firstIndex(where: { $0.isOpen && !needsFresh })
+            ?? connections.firstIndex(where: { $0.isOpening })
+        {
+            connections[index].isUsed = true
+            return .use(connections[index].id)
+        }
         startResolution(at: now, &actions)
         guard !candidates.isEmpty else {
             switch resolution {
@@ -140,7 +146,7 @@ public struct UpstreamConnections<Address: Hashable & Sendable>: Sendable {
             }
         }
         guard connections.count < policy.connectionCount || makeRoom(&actions) else { return .full }
-        guard let id = open(at: now, &actions) else { return .unavailable(until: nextRetry) }
+        guard let id = open(at: now, isUsed: true, &actions) else { return .unavailable(until: nextRetry) }
         return .use(id)
     }
 
@@ -184,7 +190,8 @@ public struct UpstreamConnections<Address: Hashable & Sendable>: Sendable {
         guard let connection = remove(id) else { return [] }
         if isFailure, candidates.count > 1 { backOff(connection.address, false, at: now) }
         var actions: [Action] = []
-        keepWarm(at: now, &actions)
+        // One that was kept warm for nothing is not replaced, lest a server that closes at once is called without end.
+        if connection.isUsed { keepWarm(at: now, &actions) }
         return actions
     }
 
@@ -252,7 +259,9 @@ public struct UpstreamConnections<Address: Hashable & Sendable>: Sendable {
     }
 
     /// Opens a connection to the first address that is not to be left alone and has none opening.
-    private mutating func open(at now: Instant, _ actions: inout [Action]) -> ConnectionID? {
+    private mutating func open(
+        at now: Instant, isUsed: Bool = false, _ actions: inout [Action]
+    ) -> ConnectionID? {
         let candidate = candidates.first { candidate in
             (candidate.retryAt ?? now) <= now
                 && !connections.contains { $0.isOpening && $0.address == candidate.address }
@@ -261,7 +270,7 @@ public struct UpstreamConnections<Address: Hashable & Sendable>: Sendable {
         lastID += 1
         let id = ConnectionID(rawValue: lastID)
         connections.append(
-            Connection(id: id, address: candidate.address, state: .opening(since: now, isRaced: false)))
+            Connection(id: id, address: candidate.address, state: .opening(since: now, isRaced: false), isUsed: isUsed))
         actions.append(.open(id, candidate.address))
         return id
     }
