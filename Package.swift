@@ -76,7 +76,7 @@ var products: [Product] = [
         module("LDNSMessage", layer: "Adapters", dependencies: ["ByteAccess", "IPPacket", "DNSMessage", "CLDNS"]),
         module(
             "EncryptedDNS", layer: "Adapters",
-            dependencies: ["ByteAccess", "DNSMessage", "IPPacket", "Provider", "SecureStream", "CNGHTTP2"]),
+            dependencies: ["ByteAccess", "DNSMessage", "DNSProxy", "IPPacket", "Provider", "SecureStream", "CNGHTTP2"]),
         module(
             "LinuxHost", layer: "Hosts",
             dependencies: [
@@ -104,7 +104,8 @@ var products: [Product] = [
         tests(
             "EncryptedDNS", layer: "Adapters",
             dependencies: [
-                "ByteAccess", "DNSMessage", "EncryptedDNS", "IPPacket", "Provider", "SecureStream", "CNGHTTP2",
+                "ByteAccess", "DNSMessage", "DNSProxy", "EncryptedDNS", "IPPacket", "Provider", "SecureStream",
+                "CNGHTTP2",
             ]),
         tests(
             "LDNSMessage", layer: "Adapters",

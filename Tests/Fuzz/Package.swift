@@ -8,7 +8,7 @@ import PackageDescription
 let fuzzTargets: [(name: String, products: [String])] = [
     ("FuzzDNSFraming", ["DNSMessage"]),
     ("FuzzDNSMessage", ["DNSMessage"]),
-    ("FuzzDoH", ["EncryptedDNS", "Provider"]),
+    ("FuzzDoH", ["DNSProxy", "EncryptedDNS", "Provider"]),
     ("FuzzIPPacket", ["IPPacket"]),
     ("FuzzJSON5", ["JSON5"]),
     ("FuzzLDNSMessage", ["DNSMessage", "LDNSMessage"]),

@@ -1,3 +1,4 @@
+public import DNSProxy
 public import Provider
 
 /// What connections to servers have in common for the host that moves their bytes, whatever is spoken on them.

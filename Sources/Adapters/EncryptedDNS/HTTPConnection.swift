@@ -1,5 +1,6 @@
 internal import ByteAccess
 internal import DNSMessage
+public import DNSProxy
 public import Provider
 public import SecureStream
 
@@ -208,7 +209,7 @@ public struct HTTPConnection<Stream: ByteStream & ~Copyable>: ~Copyable, DNSConn
                 progress.tell(
                     .answer(
                         ServerAnswer(
-                            exchange: entry.id, message: message, age: response.age, lifetime: response.lifetime)))
+                            exchange: entry.id, message: message, freshness: response.freshness)))
             case .failure(let error): progress.tell(.failed(entry.id, error))
             }
         }

@@ -1,5 +1,6 @@
 internal import ByteAccess
 internal import DNSMessage
+public import DNSProxy
 public import Provider
 public import SecureStream
 
@@ -200,7 +201,7 @@ public struct PipelinedConnection<Stream: ByteStream & ~Copyable>: ~Copyable, DN
         }
         message[0] = UInt8(truncatingIfNeeded: entry.queryID >> 8)
         message[1] = UInt8(truncatingIfNeeded: entry.queryID)
-        progress.tell(.answer(ServerAnswer(exchange: entry.id, message: message, age: 0, lifetime: nil)))
+        progress.tell(.answer(ServerAnswer(exchange: entry.id, message: message, freshness: AnswerFreshness())))
     }
 }
 

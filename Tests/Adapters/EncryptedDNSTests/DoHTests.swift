@@ -1,4 +1,5 @@
 import ByteAccess
+import DNSProxy
 import EncryptedDNS
 import Provider
 import SecureStream
@@ -185,7 +186,7 @@ import Testing
             Issue.record("no answer")
             return
         }
-        #expect(answer.age == 0)
+        #expect(answer.freshness == AnswerFreshness())
     }
 
     @Test(
@@ -205,7 +206,7 @@ import Testing
             Issue.record("no answer")
             return
         }
-        #expect(answer.age == age && answer.lifetime == life)
+        #expect(answer.freshness == AnswerFreshness(age: age, lifetime: life))
     }
 
     @Test func `half a frame waits, and the end of the stream gives back what has no answer`() throws {

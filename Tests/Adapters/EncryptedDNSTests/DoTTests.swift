@@ -1,5 +1,6 @@
 import ByteAccess
 import DNSMessage
+import DNSProxy
 import EncryptedDNS
 import Provider
 import SecureStream

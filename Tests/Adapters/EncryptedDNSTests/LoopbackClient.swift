@@ -1,4 +1,5 @@
 import ByteAccess
+import DNSProxy
 import EncryptedDNS
 import Glibc
 import Provider
@@ -128,7 +129,7 @@ final class ServerProcess {
         unsafe posix_spawn_file_actions_adddup2(&actions, 1, 2)
         // The copies live until the child has its own.
         var words = unsafe arguments.map { unsafe strdup($0) } + [nil]
-        defer { for word in unsafe words { unsafe free(word) } }
+        defer { for index in unsafe words.indices { unsafe free(words[index]) } }
         guard unsafe posix_spawnp(&process, arguments[0], &actions, nil, &words, environ) == 0 else {
             throw Loopback.Failure(what: "\(arguments[0]) cannot be started")
         }

@@ -1,4 +1,5 @@
 import ByteAccess
+import DNSProxy
 import EncryptedDNS
 import Provider
 import SecureStream

@@ -1,3 +1,4 @@
+import DNSProxy
 import EncryptedDNS
 import Glibc
 import IPPacket

@@ -1,4 +1,5 @@
 public import DNSMessage
+public import DNSProxy
 public import SecureStream
 
 /// Why an exchange or a connection ended.
@@ -45,6 +46,19 @@ extension ConnectionError {
         switch self {
         case .closedByServer, .silent, .refusedStream, .idle, .abandoned, .tls(.truncated): true
         default: false
+        }
+    }
+
+    /// What the core is told.
+    public var exchangeFailure: ExchangeFailure {
+        switch self {
+        case .untrusted: .untrusted
+        case .closedByServer, .silent, .refusedStream, .streamReset, .idle, .abandoned, .tls(.truncated):
+            .connectionClosed
+        case .timedOut: .timedOut
+        case .httpStatus(let status): .httpStatus(status)
+        case .tls, .noHTTP2, .framing, .http2, .unexpectedContentType, .headerTooLong, .bodyTooLong, .invalidAnswer:
+            .invalidAnswer
         }
     }
 

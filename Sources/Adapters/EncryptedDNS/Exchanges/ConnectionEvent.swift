@@ -1,3 +1,5 @@
+public import DNSProxy
+
 /// What happened on a connection. Each exchange ends with one ``answer(_:)`` or one ``failed(_:_:)``, unless it was cancelled.
 public enum ConnectionEvent: Hashable, Sendable {
     /// The server is who it should be: queries are under way.
@@ -20,8 +22,6 @@ public struct ServerAnswer: Hashable, Sendable {
     /// The message, with the ID that the query had when it was handed over. Twelve bytes at least, and QR is set; the rest is not
     /// looked at.
     public let message: [UInt8]
-    /// For how many seconds HTTP caches have kept it: what TTLs are to be less (RFC 8484 §5.1). 0 without HTTP.
-    public let age: UInt32
-    /// For how many seconds more HTTP says that it is fresh; nil when it says nothing.
-    public let lifetime: UInt32?
+    /// What HTTP says about its age (RFC 8484 §5.1); nothing without HTTP.
+    public let freshness: AnswerFreshness
 }

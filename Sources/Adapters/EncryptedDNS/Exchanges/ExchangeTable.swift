@@ -1,3 +1,4 @@
+internal import DNSProxy
 internal import Provider
 
 /// The exchanges that are under way on a connection, with their deadlines.

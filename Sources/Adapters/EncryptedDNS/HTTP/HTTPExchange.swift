@@ -1,4 +1,5 @@
 internal import DNSMessage
+internal import DNSProxy
 
 /// One request and what has come of its response.
 ///
@@ -11,8 +12,7 @@ struct HTTPExchange {
     /// A whole response.
     struct Response {
         let body: [UInt8]
-        let age: UInt32
-        let lifetime: UInt32?
+        let freshness: AnswerFreshness
     }
 
     /// The body of the request; empty for GET.
@@ -59,6 +59,6 @@ struct HTTPExchange {
         guard isHeadDone, body.count >= DNSHeader.byteCount, body[0] == 0, body[1] == 0, body[2] & 0x80 != 0 else {
             return .failure(.invalidAnswer)
         }
-        return .success(Response(body: body, age: head.age, lifetime: head.lifetime))
+        return .success(Response(body: body, freshness: head.freshness))
     }
 }

@@ -1,4 +1,5 @@
 internal import ByteAccess
+internal import DNSProxy
 
 /// What counts of the header fields of a response.
 struct ResponseHead: Hashable {
@@ -15,10 +16,9 @@ struct ResponseHead: Hashable {
     /// How long names and values are.
     private(set) var byteCount = 0
 
-    /// For how many seconds more the response is fresh; nil when it does not say.
-    var lifetime: UInt32? {
-        if isUncacheable { return 0 }
-        return maximumAge.map { $0 > age ? $0 - age : 0 }
+    /// How old the response is, and for how many seconds more it is fresh.
+    var freshness: AnswerFreshness {
+        AnswerFreshness(age: age, lifetime: isUncacheable ? 0 : maximumAge.map { $0 > age ? $0 - age : 0 })
     }
 
     /// Takes a field, whose name is in lower case.
