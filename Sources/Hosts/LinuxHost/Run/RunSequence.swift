@@ -12,6 +12,7 @@
 /// - A command that fails on the way up ends the start, and what was done is undone. One that fails on the way down is told, and
 ///   the way goes on: a tunnel that cannot be taken down is worse.
 /// - A stop during a command waits for the command's end; one that runs long is ended by a second stop.
+/// - A tunnel that ends by itself is closed as one whose start failed, after the command that runs: there is one at a time.
 struct RunSequence {
     /// Which commands are to run.
     enum Commands: Equatable {
@@ -54,6 +55,8 @@ struct RunSequence {
     private var stage = Stage.new
     /// True once a stop was asked for.
     private(set) var isStopping = false
+    /// True once the tunnel ended by itself.
+    private var isLost = false
     private var status: Int32 = 0
 
     /// True from the time that everything is up until it is to go down.
@@ -77,13 +80,14 @@ struct RunSequence {
             return close()
         case .postUp:
             if !succeeded { status = 1 }
+            if isLost { return close() }
             if succeeded, !isStopping {
                 stage = .up
                 return [.announceReady]
             }
             // A start that failed runs no commands on its way back but those after the interface.
             return succeeded ? goDown() : stop()
-        case .preDown: return stop()
+        case .preDown: return isLost ? close() : stop()
         case .postDown:
             stage = .ended
             return [.end(status: status)]
@@ -118,10 +122,10 @@ struct RunSequence {
     mutating func tunnelLost() -> [Action] {
         switch stage {
         case .postUp, .up, .preDown, .stopping:
-            let isExpected = isStopping
+            if !isStopping { status = 1 }
             isStopping = true
-            if !isExpected { status = 1 }
-            return close()
+            isLost = true
+            return stage == .up || stage == .stopping ? close() : []
         case .new, .preUp, .starting, .postDown, .ended: return []
         }
     }
