@@ -28,9 +28,11 @@ enum SavedConfiguration {
     /// Writes the file in place of the one that is there, in one step. Only its owner can read it.
     static func write(_ quick: QuickConfiguration, to path: String) throws(SystemCallError) {
         let temporary = "\(path).tmp"
+        // What an earlier attempt left may be open to others.
+        unsafe unlink(temporary)
         let descriptor = FileDescriptor(
             adopting: try systemCall("open") {
-                unsafe open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0o600)
+                unsafe open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
             })
         let number = descriptor.rawValue
         do throws(SystemCallError) {
