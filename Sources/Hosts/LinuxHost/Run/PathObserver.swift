@@ -20,19 +20,18 @@ struct PathObserver: ~Copyable {
     }
 
     /// Reads the changes that came in: the path has to be looked at soon if there were any.
-    mutating func readChanges() {
+    mutating func readChanges(at now: Instant = HostClock.now()) {
         var isRelevant = false
         do {
             try netlink.readChanges { _ in isRelevant = true }
         } catch {
             isRelevant = true
         }
-        if isRelevant { expectChange() }
+        if isRelevant { expectChange(at: now) }
     }
 
     /// Looks at the path soon, as after a change.
-    mutating func expectChange() {
-        let now = HostClock.now()
+    mutating func expectChange(at now: Instant = HostClock.now()) {
         let first = firstChange ?? now
         firstChange = first
         deadline = min(now + Self.pause, first + Self.longestPause)
@@ -63,7 +62,7 @@ struct PathObserver: ~Copyable {
             interface = interface ?? route.interfaceIndex
             reached.insert(endpoint.version)
         }
-        var gateways: [IPAddress] = []
+        var routers: [(interface: UInt32, address: IPAddress)] = []
         var best: (metric: UInt32, interface: UInt32)?
         for family in AddressFamily.allCases {
             // A kernel without the family has no routes of it.
@@ -72,7 +71,7 @@ struct PathObserver: ~Copyable {
                     index != own, index != 1
                 else { return }
                 reached.insert(family == .v4 ? .v4 : .v6)
-                if let gateway = route.gateway, interface == nil || interface == index { gateways.append(gateway) }
+                if let gateway = route.gateway { routers.append((index, gateway)) }
                 if route.metric < best?.metric ?? .max { best = (route.metric, index) }
             }
         }
@@ -81,6 +80,7 @@ struct PathObserver: ~Copyable {
             return endpoints.isEmpty ? NetworkPath(supportsIPv4: true, supportsIPv6: true) : .none
         }
         let addresses = (try? netlink.addresses(of: interface)) ?? []
+        let gateways = routers.filter { $0.interface == interface }.map(\.address)
         return NetworkPath(
             interfaceIndex: interface, interfaceName: (try? netlink.link(at: interface).name) ?? "",
             addresses: addresses.map(\.address).sorted { $0.description < $1.description },
