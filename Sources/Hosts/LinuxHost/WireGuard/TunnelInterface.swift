@@ -140,7 +140,10 @@ struct TunnelInterface: ~Copyable {
     /// Handles an event of the loop. False when it is not the interface's.
     mutating func handle(_ event: Event, _ loop: borrowing EventLoop) -> Bool {
         switch event.token {
-        case Token.tun: move { (path) throws(TUNError) in try path.readTUN() }
+        case Token.tun:
+            move { (path) throws(TUNError) in try path.readTUN() }
+            // A device that is gone would be told again and again, as long as the owner still has something else to do.
+            if condition != .present { try? loop.unregister(path.tun.descriptor) }
         case Token.socketV4: move { (path) throws(TUNError) in try path.readSocket(.v4) }
         case Token.socketV6: move { (path) throws(TUNError) in try path.readSocket(.v6) }
         case Token.wakeUp: _ = shared.wakeUp.clear()
