@@ -11,7 +11,11 @@ enum ServiceNotification: String {
     func send() {
         // Called from the one thread that looks at the environment, which nobody changes.
         guard let value = unsafe getenv("NOTIFY_SOCKET") else { return }
-        let path = unsafe String(cString: value)
+        send(to: unsafe String(cString: value))
+    }
+
+    /// Tells whoever has the socket at a path, or with an `@` in front at a name without a file.
+    func send(to path: String) {
         let isAbstract = path.hasPrefix("@")
         guard isAbstract || path.hasPrefix("/"), var address = unixAddress(of: path) else { return }
         if isAbstract { address.sun_path.0 = 0 }
