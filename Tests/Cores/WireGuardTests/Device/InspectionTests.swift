@@ -134,11 +134,26 @@ struct InspectionTests {
         #expect(text(configured.device.privateKeyCopy) == nil)
     }
 
-    @Test("A snapshot counts and dates what came through a session")
-    func snapshotsCount() {
+    @Test("A snapshot counts and dates what came through a session, and follows the peer")
+    func snapshotsCount() throws {
         let rig = Rig()
-        #expect(rig.machine.device.snapshots.map(\.receivedBytes) == [0])
-        #expect(rig.machine.device.snapshots.first?.lastHandshake == nil)
-        #expect(rig.machine.device.snapshots.first?.endpoint == rig.endpoint)
+        let before = try #require(rig.machine.device.snapshots.first)
+        #expect(before.endpoint == rig.endpoint)
+        #expect((before.receivedBytes, before.sentBytes) == (0, 0))
+        #expect(before.lastHandshake == nil)
+        // A message of a handshake is 148 and 92 bytes long, one without a packet 32 (section 5.4).
+        var session = try rig.sessionAsResponder()
+        let confirmed = try #require(rig.machine.device.snapshots.first)
+        #expect((confirmed.receivedBytes, confirmed.sentBytes) == (148 + 32, 92))
+        #expect(confirmed.lastHandshake != nil)
+        let elsewhere = Endpoint(address: v4(192, 0, 2, 77), port: 7)
+        let message = session.seal(rig.reply(1))
+        try rig.receive(message, from: elsewhere)
+        let moved = try #require(rig.machine.device.snapshots.first)
+        #expect(moved.receivedBytes == confirmed.receivedBytes + UInt64(message.count))
+        #expect(moved.endpoint == elsewhere)
+        let sent = try rig.send(rig.packet(1)).reduce(0) { $0 + $1.bytes.count }
+        #expect(sent > 0)
+        #expect(rig.machine.device.snapshots.first?.sentBytes == moved.sentBytes + UInt64(sent))
     }
 }

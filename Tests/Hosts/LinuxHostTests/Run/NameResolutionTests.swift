@@ -1,4 +1,5 @@
 import ByteAccess
+import CLinux
 import Glibc
 import IPPacket
 import PacketTunnel

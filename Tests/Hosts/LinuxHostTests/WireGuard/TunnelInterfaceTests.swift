@@ -1,4 +1,5 @@
 import ByteAccess
+import CLinux
 import Glibc
 import IPPacket
 import OpenSSLCrypto
@@ -28,13 +29,22 @@ private func socketCounts(_ port: UInt16) throws -> [Int] {
     }
 }
 
+/// Runs `body` in a network namespace and with a table of descriptors that no other thread has: programs that other tests start
+/// would have copies of sockets until they run, which keeps ports taken.
+private func alone(_ body: @escaping () throws -> Void) throws {
+    try onThreadOfItsOwn {
+        try leaveShared(.descriptors)
+        try inNewNetworkNamespace(body)
+    }
+}
+
 private func makeShared() throws -> SharedDevice {
     try SharedDevice(Device(cryptography: OpenSSLCryptography(), entropy: SystemRandomNumberGenerator()))
 }
 
 @Suite struct TunnelInterfaceTests {
     @Test func threadsAndSocketsComeAndGoWithTheInterface() throws {
-        try inNewNetworkNamespace {
+        try alone {
             let alone = try threadCount()
             #expect(alone == 1)
             let loop = try EventLoop()
@@ -69,7 +79,7 @@ private func makeShared() throws -> SharedDevice {
     }
 
     @Test func aPortThatIsTakenLeavesTheSocketsAlone() throws {
-        try inNewNetworkNamespace {
+        try alone {
             let loop = try EventLoop()
             var interface = try TunnelInterface(
                 TunnelInterfaceOptions(name: interfaceName("slt-wg"), workers: 2, socketsFollowLink: false),
@@ -90,7 +100,7 @@ private func makeShared() throws -> SharedDevice {
     }
 
     @Test func aDeletedInterfaceIsToldOnce() throws {
-        try inNewNetworkNamespace {
+        try alone {
             var loop = try EventLoop()
             var events = EventBuffer(capacity: 8)
             var interface = try TunnelInterface(
@@ -114,7 +124,7 @@ private func makeShared() throws -> SharedDevice {
     }
 
     @Test func aWorkerGivesBackTheSocketsThatItHad() throws {
-        try inNewNetworkNamespace {
+        try alone {
             var channel = InProcessPrivilegedChannel(PrivilegedService())
             var queues = try channel.openTUNQueues(
                 named: interfaceName("slt-queue"), maximumTransmissionUnit: 1_420,
