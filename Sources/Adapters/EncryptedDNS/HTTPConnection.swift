@@ -25,7 +25,7 @@ public struct HTTPConnection<Stream: ByteStream & ~Copyable>: ~Copyable, DNSConn
     public init(
         _ stream: consuming Stream, target: DoHTarget, limits: ConnectionLimits = ConnectionLimits(), at now: Instant
     ) throws(ConnectionError) {
-        session = try HTTPSession(headerByteCount: limits.headerByteCount)
+        session = try HTTPSession(limits)
         self.stream = stream
         self.target = target
         progress = ConnectionProgress(limits, at: now)
@@ -219,4 +219,7 @@ public struct HTTPConnection<Stream: ByteStream & ~Copyable>: ~Copyable, DNSConn
 extension HTTPConnection where Stream == TLSClient {
     /// What the next connection to the same server can go on with; nil when the server gave nothing.
     public var resumption: TLSSession? { stream.session }
+
+    /// True when this connection went on with an earlier one's session.
+    public var isResumed: Bool { stream.isResumed }
 }

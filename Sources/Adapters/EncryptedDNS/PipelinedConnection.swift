@@ -208,4 +208,7 @@ public struct PipelinedConnection<Stream: ByteStream & ~Copyable>: ~Copyable, DN
 extension PipelinedConnection where Stream == TLSClient {
     /// What the next connection to the same server can go on with; nil when the server gave nothing.
     public var resumption: TLSSession? { stream.session }
+
+    /// True when this connection went on with an earlier one's session.
+    public var isResumed: Bool { stream.isResumed }
 }

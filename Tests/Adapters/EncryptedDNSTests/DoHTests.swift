@@ -172,6 +172,20 @@ import Testing
         expect(link.events.failures == [1: .bodyTooLong] && link.events.end == nil)
     }
 
+    @Test func `unfinished answers take no more memory than there is for all of them`() throws {
+        var limits = ConnectionLimits()
+        limits.bufferedByteCount = 1000
+        var link = try link(limits: limits)
+        for number in 1...3 { try link.connection.send(query("n\(number).example"), UInt64(number)) }
+        link.run()
+        try link.write(settings())
+        for stream in [1, 3, 5] as [UInt32] {
+            try link.write(headers(stream, [(":status", "200"), ("content-type", "application/dns-message")]))
+            try link.write(data(stream, end: false, [UInt8](repeating: 0, count: 400)))
+        }
+        expect(link.events.failures == [3: .bodyTooLong] && link.connection.exchangeCount == 2)
+    }
+
     @Test func `1xx before, trailers behind, padding and unknown frames do not matter`() throws {
         var link = try link()
         try link.connection.send(query("a.example"), 1)

@@ -19,10 +19,10 @@ struct LoopbackClient<Connection: DNSConnection & ~Copyable>: ~Copyable {
 
     deinit { _ = close(socket) }
 
-    /// Sends a query that is waited for ten seconds long.
-    mutating func send(_ query: [UInt8], _ number: UInt64) throws {
+    /// Sends a query that is waited for ten seconds long, or as long as is said.
+    mutating func send(_ query: [UInt8], _ number: UInt64, for interval: Interval = .seconds(10)) throws {
         let now = Loopback.now
-        try connection.send(query, number, at: now, deadline: now + .seconds(10))
+        try connection.send(query, number, at: now, deadline: now + interval)
     }
 
     /// Moves bytes until the condition holds for the events, or the connection is over. What is waited for comes, or its deadline does.
@@ -148,6 +148,9 @@ final class ServerProcess {
             }
         }
     }
+
+    /// Stops the program where it is: it answers nothing, and its sockets stay open.
+    func stop() { kill(process, SIGSTOP) }
 
     deinit {
         kill(process, SIGKILL)

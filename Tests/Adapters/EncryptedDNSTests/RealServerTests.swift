@@ -170,6 +170,25 @@ import Testing
         expect(dot.events.failures == [2: .closedByServer] && doh.events.failures == [2: .closedByServer])
     }
 
+    @Test func `a server that has stopped is found dead at the deadline of the first query`() throws {
+        let (dotPort, dohPort) = (try Loopback.freePort(), try Loopback.freePort())
+        let process = try unbound(dot: dotPort, doh: dohPort, backend: 1)
+        var dot = try dot(dotPort)
+        try ask(&dot, 1...1)
+        var doh = try doh(dohPort, .post)
+        try ask(&doh, 1...1)
+        process.stop()
+        try meetSilence(&dot)
+        try meetSilence(&doh)
+    }
+
+    private func meetSilence<Connection: DNSConnection & ~Copyable>(_ client: inout LoopbackClient<Connection>) throws {
+        try client.send(query("n2.fast.example"), 2, for: .milliseconds(200))
+        try client.send(query("n3.fast.example"), 3, for: .seconds(60))
+        try client.run { $0.end != nil }
+        expect(client.events.failures == [2: .timedOut, 3: .silent] && client.events.end == .silent)
+    }
+
     @Test func `a session is gone on with by the next connection`() throws {
         let (dotPort, dohPort) = (try Loopback.freePort(), try Loopback.freePort())
         let process = try unbound(dot: dotPort, doh: dohPort, backend: 1)
@@ -182,6 +201,7 @@ import Testing
                 context, identity: .name("dns.example"), resuming: first.connection.resumption)
             var second = try LoopbackClient(DoTConnection(next, at: Loopback.now), port: dotPort)
             try ask(&second, 1...1)
+            expect(!first.connection.isResumed && second.connection.isResumed)
         }
     }
 

@@ -84,19 +84,19 @@ import Testing
         let host = Host(["a"])
         _ = host.choose(at: 1)
         host.carryOut(host.upstream.failed(host.ids[0], isUntrusted: true, at: seconds(1)))
-        #expect(host.choose(at: 60) == .unavailable(until: seconds(61)))
-        #expect(host.choose(at: 61) == .use(host.ids[1]))
+        #expect(host.choose(at: 30) == .unavailable(until: seconds(31)))
+        #expect(host.choose(at: 31) == .use(host.ids[1]))
     }
 
     @Test func `an address that takes long is raced by the next, and the slower connection is closed`() throws {
         let host = Host(["a", "b"])
         _ = host.choose(at: 1)
         let due = try #require(host.upstream.nextDeadline)
-        #expect(due == seconds(1.25))
+        #expect(due == seconds(1.5))
         host.carryOut(host.upstream.handleDeadlines(at: due))
         #expect(host.opened == ["a", "b"] && host.upstream.nextDeadline.map { $0 > due } ?? true)
-        host.carryOut(host.upstream.opened(host.ids[1], at: seconds(1.3)))
-        #expect(host.closed == [host.ids[0]] && host.choose(at: 1.4) == .use(host.ids[1]))
+        host.carryOut(host.upstream.opened(host.ids[1], at: seconds(1.6)))
+        #expect(host.closed == [host.ids[0]] && host.choose(at: 1.7) == .use(host.ids[1]))
         // What is reported about a connection that is gone changes nothing.
         #expect(host.upstream.opened(host.ids[0], at: seconds(2)) == [])
         #expect(host.upstream.failed(host.ids[0], at: seconds(2)) == [])

@@ -30,7 +30,7 @@ public enum ConnectionError: Error, Hashable, Sendable {
     case unexpectedContentType
     /// The header fields of an answer are longer than is taken.
     case headerTooLong
-    /// The body is longer than any message.
+    /// The body is longer than any message, or all that are unfinished are longer than ``ConnectionLimits/bufferedByteCount``.
     case bodyTooLong
     /// What came is shorter than a header, has another ID, or is no answer.
     case invalidAnswer

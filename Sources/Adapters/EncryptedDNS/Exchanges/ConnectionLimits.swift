@@ -10,6 +10,8 @@ public struct ConnectionLimits: Hashable, Sendable {
     public var outgoingByteCount = 262_144
     /// The longest header of an HTTP answer, names and values, in bytes.
     public var headerByteCount = 16_384
+    /// How many bytes of unfinished HTTP answers are kept, all streams together.
+    public var bufferedByteCount = 262_144
     /// How long it may take to shake hands.
     public var handshakeInterval = Interval.milliseconds(2_500)
     /// How long a server may be silent before its connection is suspected: half of an exchange's time when that is less.

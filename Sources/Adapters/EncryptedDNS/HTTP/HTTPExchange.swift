@@ -23,6 +23,9 @@ struct HTTPExchange {
     private var isHeadDone = false
     private var body: [UInt8] = []
 
+    /// How many bytes of the body have come.
+    var receivedCount: Int { body.count }
+
     init(query: [UInt8]) {
         self.query = query
     }

@@ -8,13 +8,14 @@ struct HTTPSession: ~Copyable {
     let streams: HTTPStreams
 
     /// A session whose preface and SETTINGS are ready to be written.
-    init(headerByteCount: Int) throws(ConnectionError) {
-        let streams = HTTPStreams(headerByteCount: headerByteCount)
+    init(_ limits: ConnectionLimits) throws(ConnectionError) {
+        let streams = HTTPStreams(limits)
         let session = unsafe try Self.makeSession(streams)
         var settings = [
             nghttp2_settings_entry(settings_id: Int32(NGHTTP2_SETTINGS_ENABLE_PUSH.rawValue), value: 0),
             nghttp2_settings_entry(
-                settings_id: Int32(NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE.rawValue), value: UInt32(headerByteCount)),
+                settings_id: Int32(NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE.rawValue),
+                value: UInt32(clamping: limits.headerByteCount)),
         ]
         // The entries are copied.
         guard unsafe nghttp2_submit_settings(session, 0, &settings, settings.count) == 0 else {

@@ -4,6 +4,7 @@ internal import CNGHTTP2
 @safe
 final class HTTPStreams {
     private let headerByteCount: Int
+    private let bufferedByteCount: Int
     private var open: [Int32: HTTPExchange] = [:]
     private var outcomes: [(stream: Int32, outcome: HTTPExchange.Outcome)] = []
     /// True when the server takes no more streams.
@@ -11,8 +12,9 @@ final class HTTPStreams {
     /// True when the server has said what it allows.
     private(set) var hasSettings = false
 
-    init(headerByteCount: Int) {
-        self.headerByteCount = headerByteCount
+    init(_ limits: ConnectionLimits) {
+        headerByteCount = limits.headerByteCount
+        bufferedByteCount = limits.bufferedByteCount
     }
 
     func add(_ stream: Int32, query: [UInt8]) { open[stream] = HTTPExchange(query: query) }
@@ -46,6 +48,9 @@ final class HTTPStreams {
 
     fileprivate func take(body piece: UnsafeBufferPointer<UInt8>, _ stream: Int32, in session: OpaquePointer?) {
         do throws(ConnectionError) {
+            guard open.values.reduce(piece.count, { $0 + $1.receivedCount }) <= bufferedByteCount else {
+                throw .bodyTooLong
+            }
             // The piece is nghttp2's for the length of the callback.
             unsafe try open[stream]?.take(body: piece)
         } catch {

@@ -47,9 +47,9 @@ public struct UpstreamConnections<Address: Hashable & Sendable>: Sendable {
         /// How long an address is left alone after its first failure; twice as long after each further one.
         public var shortestBackOff = Interval.seconds(1)
         /// How long at most, and how long when a server there was not to be trusted.
-        public var longestBackOff = Interval.seconds(60)
+        public var longestBackOff = Interval.seconds(30)
         /// How long the opening of a connection may take before the next address is tried beside it.
-        public var raceDelay = Interval.milliseconds(250)
+        public var raceDelay = Interval.milliseconds(500)
         /// How long after its last query a server is kept a connection for.
         public var warmInterval = Interval.seconds(300)
         /// How long a resolver is left alone that had no answer.
