@@ -21,7 +21,9 @@ let package = Package(
         .executableTarget(
             name: "microbench",
             dependencies: ["CMeasurement"]
-                + ["IPPacket", "DNSMessage", "WireGuard", "OpenSSLCrypto"].map { .product(name: $0, package: "sluice") },
+                + ["IPPacket", "DNSMessage", "Provider", "DNSProxy", "WireGuard", "OpenSSLCrypto"].map {
+                    .product(name: $0, package: "sluice")
+                },
             swiftSettings: settings),
     ]
 )

@@ -1,3 +1,4 @@
+import DNSProxy
 import IPPacket
 
 /// All benchmarks, in the order in which they are shown.
@@ -51,13 +52,16 @@ struct Suite {
     }
 
     private mutating func measureDNS() throws {
-        try add("dns/query") { QueryParsing() }
+        try add("dns/query-parse") { QueryParsing() }
         try add("dns/answer") { AnswerWalking() }
         try add("dns/age") { Aging() }
-        try add("dns/cache-hit") { CacheHit() }
+        try add("dns/adapt") { CacheHit() }
         try add("dns/failure") { SmallAnswers(.failure) }
         try add("dns/negative") { SmallAnswers(.negative) }
         try add("dns/addresses") { SmallAnswers(.addresses) }
+        try add("dns/cache-hit") { try CacheHitThroughProvider(by: .udp) }
+        try add("dns/cache-hit-tcp") { try CacheHitThroughProvider(by: .tcp) }
+        try add("dns/blocked") { try CacheHitThroughProvider(by: .udp, isBlocked: true) }
         for length in [1, 64, 1460] {
             try add("dns/framing-\(length)") { Framing(pieceLength: length) }
         }

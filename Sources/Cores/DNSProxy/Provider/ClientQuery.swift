@@ -34,7 +34,7 @@ struct WaitingQuery: Sendable {
         self.transport = transport
         asksForKeepalive = query.asksForKeepalive
         let end = query.questionLayout.endOffset
-        var bytes = [UInt8](capacity: end + 11, copying: query.bytes.extracting(..<end))
+        var bytes = [UInt8](copying: query.bytes.extracting(..<end))
         // What is behind the question is one record or none.
         for offset in 6..<12 { bytes[offset] = 0 }
         if let edns = query.edns {
@@ -55,10 +55,11 @@ extension QueryView {
 }
 
 extension [UInt8] {
-    /// A copy of a span, with room for more.
-    init(capacity: Int = 0, copying span: RawSpan) {
-        self.init()
-        reserveCapacity(Swift.max(capacity, span.byteCount))
-        for offset in span.byteOffsets { append(span.uint8(at: offset)) }
+    /// A copy of a span.
+    init(copying span: RawSpan) {
+        self.init(repeating: 0, count: span.byteCount)
+        var copy = mutableSpan
+        var octets = copy.mutableOctets
+        octets.copy(span, to: 0)
     }
 }

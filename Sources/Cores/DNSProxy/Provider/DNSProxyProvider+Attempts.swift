@@ -64,13 +64,15 @@ extension DNSProxyProvider {
         at now: Instant
     ) -> Bool {
         lookup.stepDeadline = nil
-        if isWorthAFreshConnection, !lookup.hasRetried {
+        let isLast = lookup.position + 1 >= lookup.upstreams.count
+        let isDown = upstreams[lookup.upstreams[lookup.position].index].health.isDown(at: now)
+        if isWorthAFreshConnection, !lookup.hasRetried, isLast || !isDown {
             lookup.hasRetried = true
             attempt(
                 &lookup, slot, lookup.upstreams[lookup.position], by: transport, isFresh: true, at: now)
             return true
         }
-        guard lookup.position + 1 < lookup.upstreams.count else { return !lookup.attempts.isEmpty }
+        guard !isLast else { return !lookup.attempts.isEmpty }
         lookup.position += 1
         lookup.hasRetried = false
         let upstream = lookup.upstreams[lookup.position]

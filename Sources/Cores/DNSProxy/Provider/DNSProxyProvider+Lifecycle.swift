@@ -38,10 +38,12 @@ extension DNSProxyProvider {
         try configuration.check()
         guard isRunning else { return }
         let before = self.configuration
-        adopt(configuration)
         let isRerouted =
             before.upstreams != configuration.upstreams || before.routes != configuration.routes
             || before.defaultUpstreams != configuration.defaultUpstreams
+        // What is under way belongs to servers that may be gone.
+        if isRerouted { haltAll() }
+        adopt(configuration)
         if isRerouted || before.cacheByteCount != configuration.cacheByteCount {
             cache = AnswerCache(byteLimit: configuration.cacheByteCount)
         }
@@ -135,6 +137,16 @@ extension DNSProxyProvider {
         cache.removeFailures()
         emit(.resetConnections)
         askAnew(at: now)
+    }
+
+    /// Gives up all exchanges.
+    private mutating func haltAll() {
+        for slot in lookups.occupied {
+            guard var lookup = lookups.take(slot) else { continue }
+            cancelAttempts(of: &lookup)
+            lookup.stepDeadline = nil
+            lookups.put(lookup, slot)
+        }
     }
 
     /// Begins what is under way again. Its time goes on.

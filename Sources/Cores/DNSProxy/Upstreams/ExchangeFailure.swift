@@ -25,8 +25,8 @@ extension ExchangeFailure {
     /// True when a new connection may bring what an old one did not.
     var isWorthAFreshConnection: Bool {
         switch self {
-        case .connectionClosed, .timedOut: true
-        case .unreachable, .untrusted, .httpStatus, .invalidAnswer, .noAddress, .overloaded: false
+        case .connectionClosed, .timedOut, .invalidAnswer: true
+        case .unreachable, .untrusted, .httpStatus, .noAddress, .overloaded: false
         }
     }
 

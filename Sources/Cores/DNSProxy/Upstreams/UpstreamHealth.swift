@@ -46,7 +46,7 @@ struct UpstreamHealth: Sendable {
     mutating func note(_ failure: ExchangeFailure, at now: Instant) {
         guard failure.concernsHealth else { return }
         failuresInARow += 1
-        let isCertain = failure != .timedOut && failure != .connectionClosed
+        let isCertain = !failure.isWorthAFreshConnection
         guard isCertain || isOnProbation || failuresInARow >= Self.silenceLimit else { return }
         // What fails while the server is known to be down tells nothing new.
         if let downUntil, now < downUntil { return }
