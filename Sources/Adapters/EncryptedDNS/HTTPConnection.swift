@@ -93,7 +93,6 @@ public struct HTTPConnection<Stream: ByteStream & ~Copyable>: ~Copyable, DNSConn
     /// Takes bytes from the socket.
     public mutating func receive(_ bytes: RawSpan, at now: Instant) {
         guard progress.phase != .over, !bytes.isEmpty else { return }
-        progress.hear()
         do throws(TLSError) {
             try stream.receive(bytes)
         } catch {
@@ -153,6 +152,7 @@ public struct HTTPConnection<Stream: ByteStream & ~Copyable>: ~Copyable, DNSConn
             case .needsInput: return
             case .closed: return end(.closedByServer)
             case .bytes(let count):
+                progress.hear()
                 do throws(ConnectionError) {
                     try session.receive(scratch.span.octets.extracting(..<count))
                     takeOutcomes()

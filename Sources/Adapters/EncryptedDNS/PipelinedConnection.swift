@@ -93,7 +93,6 @@ public struct PipelinedConnection<Stream: ByteStream & ~Copyable>: ~Copyable, DN
     /// Takes bytes from the socket.
     public mutating func receive(_ bytes: RawSpan, at now: Instant) {
         guard progress.phase != .over, !bytes.isEmpty else { return }
-        progress.hear()
         do throws(TLSError) {
             try stream.receive(bytes)
             if stream.state == .established, progress.phase == .handshaking {
@@ -156,6 +155,7 @@ public struct PipelinedConnection<Stream: ByteStream & ~Copyable>: ~Copyable, DN
             case .needsInput: return
             case .closed: end(.closedByServer)
             case .bytes(let count):
+                progress.hear()
                 do throws(FramingError) {
                     try cut(scratch.span.octets.extracting(..<count))
                 } catch {

@@ -192,7 +192,8 @@ import Testing
         link.run()
         let right = answer(to: query("a.example", id: 0))
         try link.write(
-            settings() + headers(1, [(":status", "103"), ("link", "</x>")]) + frame(0xBA, stream: 1, [1, 2, 3])
+            settings() + headers(1, [(":status", "103"), ("link", "</x>"), ("age", "50")])
+                + frame(0xBA, stream: 1, [1, 2, 3])
                 + headers(1, [(":status", "200"), ("content-type", "Application/DNS-Message; charset=x")])
                 + frame(0, flags: 8, stream: 1, [3] + right + [0, 0, 0]) + headers(1, end: true, [("age", "77")]))
         expect(link.events.answers == [1: answer(to: query("a.example"))])

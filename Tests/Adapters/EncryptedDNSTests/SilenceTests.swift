@@ -56,6 +56,18 @@ import Testing
         expect(link.connection.nextDeadline == nil)
     }
 
+    @Test func `what came before the query went out is no sign of life`() throws {
+        var link = try dot()
+        // It waits for the handshake, which is not over before the server has said a lot.
+        try link.connection.send(query("a.example"), 1, at: seconds(1), deadline: seconds(3))
+        link.run()
+        poll(&link.connection, to: seconds(3))
+        expect(
+            link.connection.takeEvents() == [
+                .overdue(exchange(1)), .failed(exchange(1), .timedOut), .closed(.silent),
+            ])
+    }
+
     @Test func `a slow answer is no silence: the rest goes on, and an answer clears a suspicion`() throws {
         var link = try dot()
         link.run()

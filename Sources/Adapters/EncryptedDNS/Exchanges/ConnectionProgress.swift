@@ -47,13 +47,12 @@ struct ConnectionProgress {
     mutating func becomeOpen(at now: Instant) {
         guard phase == .handshaking else { return }
         phase = .open
-        exchanges.restartSilence()
         tell(.ready)
         phaseDeadline = nil
         noteIdleness(at: now)
     }
 
-    /// Something came.
+    /// The server has said something. What TLS says to itself does not count: tickets come behind the first query.
     mutating func hear() {
         exchanges.hear()
         isSuspect = false

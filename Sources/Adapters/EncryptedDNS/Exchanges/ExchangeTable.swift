@@ -13,7 +13,7 @@ struct ExchangeTable {
         /// The ID that the caller's query had.
         let queryID: UInt16
         /// What `heard` was when the query was sent.
-        fileprivate var heardBefore: Int
+        fileprivate let heardBefore: Int
         fileprivate var stage = Stage.waiting
         fileprivate let probe: Instant
         fileprivate let overdue: Instant
@@ -53,11 +53,6 @@ struct ExchangeTable {
 
     /// Something has come from the server.
     mutating func hear() { heard += 1 }
-
-    /// What waited for the handshake goes out now: what came before says nothing about it.
-    mutating func restartSilence() {
-        for index in entries.indices { entries[index].heardBefore = heard }
-    }
 
     func contains(_ id: ExchangeID) -> Bool { entries.contains { $0.id == id } }
 
