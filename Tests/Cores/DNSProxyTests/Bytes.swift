@@ -1,5 +1,6 @@
 import ByteAccess
 import DNSMessage
+import LDNSMessage
 
 /// Something that a test needs is not there. Views cannot be handed to `#require`, since they cannot leave their scope.
 struct Absent: Error {}
@@ -67,7 +68,7 @@ func reply(
         + (answers + authority + additional).flatMap { $0 }
 }
 
-/// What a test wants to know of an answer, read by the view that other tests hold against ldns.
+/// What a test wants to know of an answer: read by the view, and by ldns for comparison.
 struct Answer: Equatable {
     struct Record: Equatable {
         var owner: String
@@ -90,6 +91,8 @@ struct Answer: Equatable {
 
     init(_ bytes: [UInt8]) throws {
         let view = try DNSMessageView(checking: bytes.span.octets)
+        // ldns has to find the same in it.
+        guard try LDNSPacket(view).facts == ViewAnswerReader().facts(of: view) else { throw Absent() }
         self.bytes = bytes
         id = view.header.id
         flags = view.header.flags

@@ -172,6 +172,21 @@ struct ExchangeTests {
         #expect(rig.cancelled.count == 3)
     }
 
+    @Test("A connection of one server that is lost late does not let another be asked by its transport")
+    func transportsStayApart() throws {
+        var rig = try Rig(.servers(.udp, .tls))
+        let (client, sent) = try rig.forward(query("example.com"))
+        rig.pass(.seconds(3))
+        #expect(rig.begun.map(\.transport) == [.udp, .udp, .tls])
+        // The answer to the first is too long, and the connection that it needs is lost.
+        rig.deliver(reply(to: sent, flags: 0x8380), at: 0)
+        #expect(rig.begun.last?.transport == .tcp)
+        rig.fail(.connectionClosed)
+        #expect(rig.begun.last?.transport == .tls && rig.begun.last?.needsFreshConnection == true)
+        rig.deliver(reply(to: try #require(rig.open.last?.query), [found]))
+        #expect(try rig.answer(of: client).data(.a).count == 1)
+    }
+
     @Test("A server's refusal lets the next be asked; the last one's is the client's", arguments: [2, 5] as [UInt16])
     func refusals(code: UInt16) throws {
         var rig = try Rig(.servers(.udp, .udp))

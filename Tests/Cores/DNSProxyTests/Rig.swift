@@ -148,6 +148,10 @@ struct Rig: ~Copyable {
             switch action {
             case .exchange(let exchange):
                 begun.append(exchange)
+                let own = provider.status(at: now).upstreams[exchange.upstream.index].transport
+                if exchange.transport != own, own != .udp || exchange.transport != .tcp {
+                    Issue.record("a server is asked by \(exchange.transport) instead of \(own)")
+                }
                 let letters: InlineArray<4, UInt64> = [
                     generator.next(), generator.next(), generator.next(), generator.next(),
                 ]

@@ -138,7 +138,7 @@ extension DNSProxyProvider {
         cancelAttempts(of: &lookup)
         lookups.end(lookup, slot)
         let code = lookup.refusal?.code ?? .serverFailure
-        let reason = lookup.refusal?.error ?? (lookup.refusal == nil ? reason : .other)
+        let reason = lookup.refusal?.error ?? (lookup.refusal == nil ? reason : .noReachableAuthority)
         var output = takeBuffer(&buffers.output)
         // What was given up for reasons of our own says nothing about the question.
         if reason != .notReady, !lookup.waiting.isEmpty { keepFailure(lookup, code, at: now, &output) }

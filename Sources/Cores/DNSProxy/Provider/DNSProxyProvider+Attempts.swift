@@ -58,18 +58,22 @@ extension DNSProxyProvider {
 
     /// Goes on when the latest attempt came to nothing: with a fresh connection to the same server, or else with the next.
     ///
+    /// - Parameter latest: The attempt, whether it is still open or over.
     /// - Returns: False when nothing is left to be tried or waited for.
     mutating func advance(
-        _ lookup: inout Lookup, _ slot: Int, isWorthAFreshConnection: Bool, transport: ExchangeTransport,
-        at now: Instant
+        _ lookup: inout Lookup, _ slot: Int, isWorthAFreshConnection: Bool, latest: Attempt?, at now: Instant
     ) -> Bool {
         lookup.stepDeadline = nil
+        let current = lookup.upstreams[lookup.position]
         let isLast = lookup.position + 1 >= lookup.upstreams.count
-        let isDown = upstreams[lookup.upstreams[lookup.position].index].health.isDown(at: now)
-        if isWorthAFreshConnection, !lookup.hasRetried, isLast || !isDown {
+        let state = upstreams[current.index]
+        if isWorthAFreshConnection, !lookup.hasRetried, isLast || !state.health.isDown(at: now) {
             lookup.hasRetried = true
+            // What another server was asked by says nothing about this one: it might be without encryption.
+            let latest = latest?.upstream == current ? latest : nil
             attempt(
-                &lookup, slot, lookup.upstreams[lookup.position], by: transport, isFresh: true, at: now)
+                &lookup, slot, current, by: latest?.transport ?? state.upstream.transport, isFresh: true,
+                usesEDNS: latest?.usesEDNS ?? true, at: now)
             return true
         }
         guard !isLast else { return !lookup.attempts.isEmpty }
@@ -91,9 +95,7 @@ extension DNSProxyProvider {
                 fail(lookup, slot, (lookup.failure ?? .timedOut).extendedErrorCode, at: now)
                 continue
             }
-            let current = upstreams[lookup.upstreams[lookup.position].index].upstream
-            let transport = lookup.attempts.last?.transport ?? current.transport
-            if advance(&lookup, slot, isWorthAFreshConnection: true, transport: transport, at: now) {
+            if advance(&lookup, slot, isWorthAFreshConnection: true, latest: lookup.attempts.last, at: now) {
                 lookups.put(lookup, slot)
             } else {
                 fail(lookup, slot, (lookup.failure ?? .timedOut).extendedErrorCode, at: now)

@@ -108,8 +108,13 @@ extension DNSProxyProvider {
                 return .finished
             case .refused(let code, let reason):
                 upstreams[upstream.index].noteAnswer()
+                let isLatest = lookup.attempts.last?.id == attempt.id
                 end(attempt, &lookup)
                 lookup.refusal = (code, reason)
+                guard isLatest || lookup.attempts.isEmpty else {
+                    lookups.put(lookup, slot)
+                    return .finished
+                }
                 goOn(attempt, lookup, slot, isWorthAFreshConnection: false, at: now)
                 return .finished
             case .bogus(let reason):
@@ -138,7 +143,8 @@ extension DNSProxyProvider {
         var lookup = lookup
         upstreams[attempt.upstream.index].note(failure, at: now)
         if attempt.isProbe { upstreams[attempt.upstream.index].health.endProbation() }
-        log(.verbose, "an exchange with an upstream failed: \(failure)")
+        let name = upstreams[attempt.upstream.index].upstream.name
+        log(.verbose, "an exchange with the upstream \(private: name) failed: \(failure)")
         let isLatest = lookup.attempts.last?.id == attempt.id
         end(attempt, &lookup)
         lookup.failure = failure
@@ -159,7 +165,7 @@ extension DNSProxyProvider {
         let isOver =
             now >= lookup.deadline || lookup.waiting.isEmpty
             || !advance(
-                &lookup, slot, isWorthAFreshConnection: isWorthAFreshConnection, transport: attempt.transport, at: now)
+                &lookup, slot, isWorthAFreshConnection: isWorthAFreshConnection, latest: attempt, at: now)
         if isOver {
             fail(lookup, slot, (lookup.failure ?? .invalidAnswer).extendedErrorCode, at: now)
         } else {
