@@ -1,4 +1,4 @@
-"""A machine of its own for a daemon that changes the machine: network, `/run`, `/etc` and the programs of its administrator."""
+"""A machine of its own for a daemon that changes the machine: its network, `/run`, `/etc` and `/usr/local/sbin`."""
 
 import os
 import shutil
@@ -25,8 +25,8 @@ exec sleep 1000000
 
 
 class Machine:
-    """A network namespace with a mount namespace beside it, in which nothing is shared with other checks: not the records of
-    settings, not resolv.conf, not the sockets."""
+    """A network namespace with a mount namespace beside it, in which nothing is shared with other checks: not the
+    records of settings, not resolv.conf, not the sockets."""
 
     def __init__(self, testbed: DaemonTestbed, label: str = "a", resolvers: str = "nameserver 10.0.0.2\n"):
         self.testbed = testbed
@@ -134,8 +134,8 @@ class Machine:
         return sorted(name for name in found if name != "run/sluice/settings.lock")
 
     def expect_state(self, before: "dict[str, str]", when: str, seconds: float = 5.0) -> None:
-        """The machine must be what it was, to the byte, a moment later at the latest: the kernel takes its time for some of
-        an interface's routes."""
+        """The machine must be what it was, to the byte, a moment later at the latest: the kernel takes its time for some
+        of an interface's routes."""
         wait_until(
             lambda: not difference(before, self.state()), f"everything being as before {when}", seconds, 0.1,
             lambda: difference(before, self.state()))

@@ -43,8 +43,8 @@ class Instance:
         """Starts the process and waits for nothing."""
         testbed = self.machine.testbed
         self._starts += 1
-        self.log_path = testbed.file(f"{self.name}-{self._starts}.log")
-        notify_path = testbed.file(f"{self.name}-{self._starts}.notify")
+        self.log_path = f"{self.machine.folder}/{self.name}-{self._starts}.log"
+        notify_path = f"{self.machine.folder}/{self.name}-{self._starts}.notify"
         self._notifications = testbed.enter(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM))
         self._notifications.bind(notify_path)
         self._notifications.setblocking(False)
@@ -158,4 +158,5 @@ class Instance:
 
     def expect_no_error(self) -> None:
         """The log must tell of no error."""
-        expect_equal([line for line in self.log().splitlines() if line.startswith("ERROR")], [], "the errors in the log")
+        errors = [line for line in self.log().splitlines() if line.startswith("ERROR")]
+        expect_equal(errors, [], "the errors in the log")

@@ -1,4 +1,4 @@
-"""A machine for `sluice run`, and behind its networks a world in which each destination proves the way that was taken."""
+"""A machine for `sluice run`, and behind its networks a world in which each destination proves the way taken."""
 
 from typing import Optional
 
@@ -29,7 +29,8 @@ SPLIT = "10.8.0.0/24, fd08::/64, 198.51.100.0/24, 2001:db8:99::/48"
 class Peer:
     """A WireGuard interface in the world, and what the machine needs to know of it."""
 
-    def __init__(self, testbed: DaemonTestbed, namespace: NetworkNamespace, number: int = 8, port: int = PORT, label: str = ""):
+    def __init__(self, testbed: DaemonTestbed, namespace: NetworkNamespace, number: int = 8, port: int = PORT,
+                 label: str = ""):
         self.number, self.port = number, port
         self.keys, self.own_keys, self.preshared = KeyPair.generate(), KeyPair.generate(), generate_preshared_key()
         self.inner, self.inner6 = f"10.{number}.0.1", f"fd0{number}::1"
@@ -65,7 +66,7 @@ class Peer:
 
 
 class Site:
-    """The machine (`machine`), the world (`world`), a peer in it, and the daemon `instance`, which is not started yet."""
+    """The machine (`machine`), the world (`world`), a peer in it, and the daemon (`instance`), which is not started."""
 
     def __init__(self, testbed: DaemonTestbed, second: bool = False, label: str = "", resolver: str = LAN[1],
                  peer: bool = True):
@@ -98,9 +99,11 @@ class Site:
         self.world.add_address(name, f"{addresses[1]}/24", f"{addresses6[1]}/64")
 
     def default_routes(self, interface: str, addresses: "tuple[str, str]", addresses6: "tuple[str, str]",
-                       metric: int = 100) -> None:
+                       metric: int = 100, families: "tuple[str, ...]" = ("-4", "-6")) -> None:
         """Adds the default routes by way of an interface."""
         for family, router in (("-4", addresses[1]), ("-6", addresses6[1])):
+            if family not in families:
+                continue
             self.namespace.ip(
                 family, "route", "add", "default", "via", router, "dev", interface, "metric", str(metric))
 

@@ -38,7 +38,7 @@ def main() -> int:
 def _parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="conformance-run",
-        description="Judges `sluice run`: what it makes of a machine, that it takes all of it back, and that it says so.")
+        description="Judges `sluice run`: what it makes of a machine, and that it takes all of it back.")
     parser.add_argument("--sut", metavar="PATH", help="the program under test")
     parser.add_argument("--only", metavar="ID,ID,...", help="only these checks or groups of checks (full.v4, name)",
                         type=lambda text: set(text.split(",")))

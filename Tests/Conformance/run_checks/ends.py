@@ -9,14 +9,14 @@ from daemon_testbed import DaemonTestbed
 from name_server import NameServer
 from run_checks.registry import check
 from run_instance import Instance
-from run_site import FULL, LAN, OUTSIDE, PORT, SPLIT, Site
+from run_site import FULL, LAN, LAN6, OUTSIDE, PORT, SPLIT, Site
 from waiting import expect, expect_equal, wait_until
 
 NAME = "peer.example"
 
 
 def _hooks(testbed: DaemonTestbed, **commands: str) -> "tuple[str, str]":
-    """Lines for the file that note each command as it begins, and the path that they note it in; `commands` come after."""
+    """Lines for the file that note each command as it begins and then run one of `commands`, and where they note it."""
     path = testbed.file("hooks")
     lines = "".join(f"{name} = echo {name} >>{path}\n" + (f"{name} = {commands[name]}\n" if name in commands else "")
                     for name in ("PreUp", "PostUp", "PreDown", "PostDown"))
@@ -110,7 +110,7 @@ def while_suspended(testbed: DaemonTestbed) -> None:
     site.prepare(FULL)
     site.lose_default_routes()
     before = site.machine.state()
-    site.default_routes("under", LAN, ("", "fd00:aa::2"))
+    site.default_routes("under", LAN, LAN6)
     site.instance.start()
     site.expect_inside()
     site.lose_default_routes()
@@ -119,7 +119,7 @@ def while_suspended(testbed: DaemonTestbed) -> None:
     site.machine.expect_state(before, "after a stop while suspended")
 
 
-@check("stop.hooks", "PostUp that fails: status 1, the tunnel is taken down, PostDown runs; PreUp that fails: nothing comes up")
+@check("stop.hooks", "PreUp or PostUp that fails: status 1, what is up goes down, PostDown runs")
 def failing_hooks(testbed: DaemonTestbed) -> None:
     site = Site(testbed)
     for name, expected in (("PreUp", ["PreUp", "PostDown"]), ("PostUp", ["PreUp", "PostUp", "PostDown"])):
@@ -157,6 +157,8 @@ def killed(testbed: DaemonTestbed) -> None:
     site.instance.signal(signal.SIGKILL)
     site.instance.wait_for_end(-signal.SIGKILL)
     expect("fwmark" in site.namespace.ip("rule"), "nothing was left: the check proves nothing")
+    asked = site.instance.sluice("status", "--config", site.instance.configuration, check=False)
+    expect_equal((asked.returncode, asked.stderr.count("\n")), (1, 1), "the status of sluice status, and its lines")
     # Another tunnel cleans up as well as the same one.
     other = Instance(site.machine, "tun1")
     other.write_tunnel(site.peer.file(SPLIT))
@@ -165,7 +167,9 @@ def killed(testbed: DaemonTestbed) -> None:
     expect("fwmark" not in site.namespace.ip("rule"), "rules were left after the start of another tunnel")
     site.expect_reached(OUTSIDE)
     other.stop()
-    os.unlink(f"{site.machine.root}{site.instance.socket}")
+    # The sockets of the name that was not started again are nobody's business but that name's.
+    for path in (site.instance.socket, "/run/wireguard/tun0.sock"):
+        os.unlink(f"{site.machine.root}{path}")
     site.machine.expect_state(before, "after the start and the end of another tunnel")
     for _ in range(2):
         site.instance.start()
@@ -195,11 +199,11 @@ def _expect_refused(site: Site, before: "dict[str, str]", instance: Instance, *p
 def name_in_use(testbed: DaemonTestbed) -> None:
     site = Site(testbed)
     site.prepare(FULL)
-    for kind in (("type", "dummy"), None):
-        if kind:
-            site.namespace.ip("link", "add", "tun0", *kind)
-        else:
-            site.namespace.ip("tuntap", "add", "tun0", "mode", "tun")
+    for words in (("link", "add", "tun0", "type", "veth", "peer", "name", "other"),
+                  ("tuntap", "add", "tun0", "mode", "tun")):
+        site.namespace.ip(*words)
+        if words[0] == "link":
+            site.namespace.ip("link", "set", "tun0", "addrgenmode", "none")
         before = site.machine.state()
         _expect_refused(site, before, site.instance, "tun0")
         site.namespace.ip("link", "del", "tun0")
@@ -278,6 +282,24 @@ def wrong(testbed: DaemonTestbed) -> None:
         expect_equal(site.instance.log(), checked.stderr, "what sluice run says")
         expect(checked.stderr.strip(), "sluice check says nothing")
         site.machine.expect_state(before, "after a start that was refused")
+
+
+@check("start.readonly", "a /proc/sys that cannot be written, as in containers: fine when src_valid_mark is 1, else told")
+def read_only_sysctl(testbed: DaemonTestbed) -> None:
+    site = Site(testbed)
+    site.prepare(FULL)
+    site.machine.run("sh", "-c", "mount --bind /proc/sys /proc/sys && mount -o remount,bind,ro /proc/sys")
+    before = site.machine.state()
+    site.instance.launch()
+    site.instance.wait_for_end(1)
+    expect("src_valid_mark" in site.instance.log(), f"the log does not tell of src_valid_mark: {site.instance.tail()}")
+    site.machine.expect_state(before, "after a start that was refused")
+    site.namespace.sysctl("net/ipv4/conf/all/src_valid_mark", 1)
+    before = site.machine.state()
+    site.instance.start()
+    site.expect_inside()
+    site.instance.stop()
+    site.machine.expect_state(before, "after the end")
 
 
 @check("end.foreign", "what others changed meanwhile stays as they left it")

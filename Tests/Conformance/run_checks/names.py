@@ -5,7 +5,7 @@ import time
 from daemon_testbed import DaemonTestbed
 from name_server import NameServer
 from run_checks.registry import check
-from run_site import ENDPOINT, ENDPOINT6, FULL, LAN, OUTSIDE, PORT, SPLIT, Site
+from run_site import ENDPOINT, ENDPOINT6, FULL, LAN, LAN6, OUTSIDE, PORT, SPLIT, Site
 from waiting import expect, expect_equal, wait_until
 
 NAME = "peer.example"
@@ -27,7 +27,7 @@ def plain(testbed: DaemonTestbed) -> None:
         expect_equal(set(server.queries), {NAME}, "the names asked for")
         place = f"{address}:{PORT}" if label == "4" else f"[{address}]:{PORT}"
         peer = site.instance.ask()["peers"][0]
-        expect_equal((peer["endpointName"], peer["endpoint"]), (f"{NAME}:{PORT}", place), "the endpoint's name and place")
+        expect_equal((peer["endpointName"], peer["endpoint"]), (f"{NAME}:{PORT}", place), "name and place")
         site.instance.stop()
         site.machine.expect_state(before, "after a tunnel by name")
 
@@ -48,7 +48,7 @@ def slow(testbed: DaemonTestbed) -> None:
     site.machine.expect_state(before, "after a slow look-up")
 
 
-@check("name.dead", "a resolver that never answers ends the start after its time: a reason, status 1, all as before", lasts=11)
+@check("name.dead", "a resolver that never answers ends the start in time: a reason, status 1, all as before", lasts=11)
 def dead(testbed: DaemonTestbed) -> None:
     site, _ = _site(testbed, ENDPOINT, silent=True)
     hooks = testbed.file("hooks")
@@ -90,7 +90,7 @@ def outside(testbed: DaemonTestbed) -> None:
         site.machine.expect_state(before, "after a tunnel with resolvers of its own")
 
 
-@check("name.several", "a name with several addresses: the first is taken, and a live peer is not moved to another one", lasts=4)
+@check("name.several", "a name with several addresses: a live peer is not moved to another one", lasts=4)
 def several(testbed: DaemonTestbed) -> None:
     site, server = _site(testbed, ENDPOINT)
     site.prepare(SPLIT, endpoint=f"{NAME}:{PORT}")
@@ -102,7 +102,7 @@ def several(testbed: DaemonTestbed) -> None:
     site.instance.reload()
     site.lose_default_routes()
     site.instance.wait_for_line("there is no path to the network")
-    site.default_routes("under", LAN, ("", "fd00:aa::2"))
+    site.default_routes("under", LAN, LAN6)
     wait_until(lambda: site.namespace.ping(site.peer.inner, seconds=1).answered, "the tunnel going on", 10)
     expect_equal(site.instance.ask()["peers"][0]["endpoint"], f"{ENDPOINT}:{PORT}", "the endpoint")
     expect_equal(len(server.queries), asked, "the number of queries")

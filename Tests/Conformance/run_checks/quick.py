@@ -1,7 +1,8 @@
 """Debian's wg-quick with wireguard-go beside it: the same file makes the same of a machine.
 
-What may differ: routes carry our own number of origin (83), rules have priorities of their own and come with two more for what
-is marked, and the firewall's table has another name.
+What may differ: routes carry our own number of origin (83), rules have priorities of their own and come with two more
+for what is marked, the firewall has one table of another name for both families, PreUp finds the interface there already
+(down, and without a key), and an address that the kernel gave the interface itself is not saved.
 """
 
 import os
@@ -11,6 +12,7 @@ import shutil
 import commands
 from daemon_testbed import DaemonTestbed
 from run_checks.registry import check
+from run_instance import Instance
 from run_site import ENDPOINT, ENDPOINT6, PORT, Site
 from waiting import CheckFailure, expect, expect_equal, wait_until
 from wireguard_tool import KeyPair, generate_preshared_key
@@ -76,6 +78,8 @@ class Beside:
         self.expect_equal_notes(text)
         for site in (self.reference, self.judged):
             _forget(site)
+        # wg-quick leaves it as it is.
+        self.reference.namespace.sysctl("net/ipv4/conf/all/src_valid_mark", 0)
         self.judged.machine.expect_state(self.before[self.judged], "after the end")
 
     def expect_equal(self, text: str, port: bool = False) -> None:
@@ -116,7 +120,7 @@ def _summary(site: Site, port: bool) -> dict:
         "addresses": sorted(one for one in addresses if not one[0].startswith("fe80:")),
         "keys and mark": [dump[0][0], dump[0][1], dump[0][3]],
         "peers": sorted((*line[:3], ",".join(sorted(line[3].split(","))), line[7]) for line in dump[1:]),
-        "tables": len(namespace.run("nft", "list", "tables").stdout.splitlines()),
+        "has a firewall": bool(namespace.run("nft", "list", "tables").stdout.strip()),
         "src_valid_mark": site.machine.run("cat", "/proc/sys/net/ipv4/conf/all/src_valid_mark").stdout,
         "told resolvconf": _read(site, "told"), "commands": _read(site, "noted"),
     }
@@ -124,13 +128,15 @@ def _summary(site: Site, port: bool) -> dict:
         summary["port"] = dump[0][2]
     mark = summary["keys and mark"][2]
     extra = set() if mark == "off" else {
-        f"from all fwmark {mark} lookup main", f"from all fwmark {hex(int(mark, 16) ^ 0x80000000)} lookup {int(mark, 16)}"}
+        f"from all fwmark {mark} lookup main",
+        f"from all fwmark {hex(int(mark, 16) ^ 0x80000000)} lookup {int(mark, 16)}"}
     for family in ("-4", "-6"):
         routes = namespace.ip(family, "route", "show", "table", "all").splitlines()
         summary[f"routes {family}"] = sorted(
             re.sub(r" (proto (83|static|boot|sluice)|pref medium|metric 1024)(?= |$)", "", line).strip()
             for line in routes if "fe80:" not in line)
-        rules = {line.partition(":")[2].strip() for line in namespace.ip(family, "rule").splitlines()}
+        rules = {re.sub(r" proto (83|sluice)$", "", line.partition(":")[2].strip())
+                 for line in namespace.ip(family, "rule").splitlines()}
         summary[f"rules {family}"] = sorted(rules - extra)
     return summary
 
@@ -146,7 +152,8 @@ def address(testbed: DaemonTestbed) -> None:
 @check("quick.dns", "DNS: resolvconf is told what wg-quick tells it; without resolvconf the file itself is written")
 def dns(testbed: DaemonTestbed) -> None:
     beside = Beside(testbed)
-    for text in ("DNS = 192.0.2.53", "DNS = 192.0.2.53, fd00::53, corp.example", "DNS = 192.0.2.53\nDNS = a.example,b.example"):
+    for text in ("DNS = 192.0.2.53", "DNS = 192.0.2.53, fd00::53, corp.example",
+                 "DNS = 192.0.2.53\nDNS = a.example,b.example"):
         beside.compare(beside.file(text))
         beside.compare(beside.file(text, allowed="0.0.0.0/0, ::/0"))
     site = beside.judged
@@ -176,8 +183,8 @@ def mtu(testbed: DaemonTestbed) -> None:
 def table(testbed: DaemonTestbed) -> None:
     beside = Beside(testbed)
     for text in ("Table = off", "Table = auto", "Table = 1234", ""):
-        for allowed in ("10.8.0.0/24, 198.51.100.0/24, 198.51.100.128/25, fd08::/64, 2001:db8:99::/48", "0.0.0.0/0, ::/0",
-                        "0.0.0.0/0"):
+        for allowed in ("10.8.0.0/24, 198.51.100.0/24, 198.51.100.128/25, fd08::/64, 2001:db8:99::/48",
+                        "0.0.0.0/0, ::/0", "0.0.0.0/0"):
             beside.compare(beside.file(text, allowed=allowed))
 
 
@@ -192,15 +199,17 @@ def fwmark(testbed: DaemonTestbed) -> None:
 @check("quick.hooks", "PreUp, PostUp, PreDown, PostDown: as wg-quick, in order, with %i, and what they see")
 def hooks(testbed: DaemonTestbed) -> None:
     beside = Beside(testbed)
-    see = ("echo {0}{1} %i $(wg show %i public-key 2>&1 | cut -c1-4) $(ip -4 -o address show dev %i 2>/dev/null | wc -l) "
+    see = ("echo {0}{1} %i $(wg show %i public-key 2>&1 | cut -c1-4) "
+           "$(ip -4 -o address show dev %i 2>/dev/null | wc -l) "
            "$(ip route show dev %i 2>/dev/null | wc -l) >>/etc/noted")
     lines = "\n".join(f"{name} = {see.format(name, number)}" for number in (1, 2)
-                      for name in ("PostDown", "PreUp", "PreDown", "PostUp"))
+                      for name in ("PostDown", "PreDown", "PostUp"))
+    lines += "\nPreUp = echo PreUp1 %i >>/etc/noted\nPreUp = echo PreUp2 %i >>/etc/noted"
     beside.compare(beside.file(lines))
     beside.compare(beside.file("PostUp = x=1; [[ $x == 1 ]] && echo \"a; b\" 'c' >>/etc/noted"))
 
 
-@check("quick.failing", "a hook that fails: nothing is left, as with wg-quick; one on the way down does not keep the tunnel up")
+@check("quick.failing", "a hook that fails leaves nothing, as with wg-quick; one on the way down does not stop it")
 def failing(testbed: DaemonTestbed) -> None:
     beside = Beside(testbed)
     for name in ("PreUp", "PostUp"):
@@ -220,7 +229,7 @@ def failing(testbed: DaemonTestbed) -> None:
     beside.judged.machine.expect_state(beside.before[beside.judged], "after a PreDown that failed")
 
 
-@check("quick.wg", "PrivateKey, ListenPort, PublicKey, PresharedKey, AllowedIPs, Endpoint, PersistentKeepalive: as wg-quick")
+@check("quick.wg", "the keys of wg: PrivateKey, ListenPort, and all of a peer's, as wg-quick")
 def wireguard_keys(testbed: DaemonTestbed) -> None:
     beside = Beside(testbed)
     other = KeyPair.generate().public
@@ -231,8 +240,8 @@ def wireguard_keys(testbed: DaemonTestbed) -> None:
             ("ListenPort = 5557 # mine", "PersistentKeepalive = 65535\nAllowedIPs = 10.9.0.0/16", "10.8.0.99/24",
              f"{ENDPOINT}:65535"),
             # What one peer had goes to the later one.
-            ("ListenPort = 5558", f"[Peer]\nPublicKey = {other}\nAllowedIPs = 10.8.0.0/24, 10.44.0.0/16", "10.8.0.0/24, fd08::/64",
-             f"{ENDPOINT}:{PORT}")):
+            ("ListenPort = 5558", f"[Peer]\nPublicKey = {other}\nAllowedIPs = 10.8.0.0/24, 10.44.0.0/16",
+             "10.8.0.0/24, fd08::/64", f"{ENDPOINT}:{PORT}")):
         beside.compare(beside.file(interface, peer, allowed, endpoint=endpoint), port=True)
 
 
@@ -248,7 +257,8 @@ def save(testbed: DaemonTestbed) -> None:
                          "endpoint", "192.0.2.8:8", "persistent-keepalive", "9")
     beside.quick("down")
     beside.judged.instance.stop()
-    wanted, found = (_sections(site.machine.read_etc("wireguard/tun0.conf")) for site in (beside.reference, beside.judged))
+    wanted, found = (
+        _sections(site.machine.read_etc("wireguard/tun0.conf")) for site in (beside.reference, beside.judged))
     expect_equal(found, wanted, "the saved file")
     expect_equal(oct(os.stat(f"{beside.judged.machine.etc}/wireguard/tun0.conf").st_mode & 0o777), "0o600", "its mode")
     # And it can be used.
@@ -266,7 +276,27 @@ def _sections(text: str) -> "list[list[tuple[str, list[str]]]]":
             sections.append({"": [line]})
         elif line:
             key, _, value = line.partition("=")
-            words = sections[-1].setdefault(key.strip().lower(), [])
-            words += [value.strip()] if key.strip().lower().startswith(("post", "pre")) and "key" not in key.lower() else [
-                word.strip() for word in value.split(",")]
+            name = key.strip().lower()
+            is_command = name in ("preup", "postup", "predown", "postdown")
+            words = [value] if is_command else [word for word in value.split(",") if "fe80:" not in word]
+            sections[-1].setdefault(name, []).extend(word.strip() for word in words)
     return sorted(sorted((key, sorted(value)) for key, value in section.items()) for section in sections)
+
+
+@check("quick.beside", "wg-quick's own tunnel that comes and goes on the same machine leaves ours whole")
+def beside_ours(testbed: DaemonTestbed) -> None:
+    beside = Beside(testbed, resolvconf=False)
+    site = beside.reference
+    ours = Instance(site.machine, "tun1")
+    ours.write_tunnel(beside.file(allowed="0.0.0.0/0, ::/0", address="Address = 10.9.0.2/24, fd09::2/64"))
+    ours.write()
+    beside.write(beside.file(allowed="0.0.0.0/0, ::/0"))
+    before = site.machine.state()
+    ours.start()
+    running = site.machine.state()
+    beside.quick("up")
+    beside.quick("down")
+    # wg-quick takes away every rule that looks like its own; ours come back.
+    site.machine.expect_state(running, "while wg-quick's tunnel was not there", 10)
+    ours.stop()
+    site.machine.expect_state(before, "after the end")

@@ -1,14 +1,20 @@
 """SIGHUP: what changed in the files is changed, and nothing else is touched."""
 
+import signal
 import subprocess
+import threading
 
 from daemon_testbed import DaemonTestbed
+from name_server import NameServer
 from run_checks.registry import check
 from run_site import ENDPOINT, FULL, INSIDE, INSIDE6, LAN, LAN6, OUTSIDE, PORT, SPLIT, Peer, Site
 from tunnel_pair import expect_sockets_on
 from waiting import expect, expect_equal, wait_until
+from wireguard_tool import KeyPair
 
 PORT_LINE = "ListenPort = 5555"
+#: A route of the check's own.
+MARKER = "203.0.113.250"
 
 
 class Untouched:
@@ -20,24 +26,32 @@ class Untouched:
         self.monitor = site.testbed.start(
             site.namespace, "ip", "monitor", "route", "rule", "address", stdout=subprocess.PIPE, text=True,
             stderr=subprocess.DEVNULL)
-        # Only what comes after this route was seen counts: then it listens.
-        site.namespace.ip("route", "add", "blackhole", "203.0.113.250")
-        while "203.0.113.250" not in self.monitor.stdout.readline():
-            site.namespace.ip("route", "replace", "blackhole", "203.0.113.250")
+        self._lines: "list[str]" = []
+        threading.Thread(target=self._read, daemon=True).start()
+        self._mark()
+
+    def _read(self) -> None:
+        for line in self.monitor.stdout:
+            self._lines.append(line.strip())
+
+    def _mark(self) -> None:
+        """Makes a change of its own until it is heard of: what is heard later came later."""
+        heard = len(self._lines)
+
+        def is_heard() -> bool:
+            self.site.namespace.ip("route", "add", "blackhole", MARKER)
+            self.site.namespace.ip("route", "del", "blackhole", MARKER)
+            return any(MARKER in line for line in self._lines[heard:])
+
+        wait_until(is_heard, "ip monitor telling of a route", 20, 0.2)
 
     def expect(self, *changes: str) -> None:
         """Nothing but these routes (parts of a line each) may have changed; sessions and sockets are the same."""
         site = self.site
-        site.namespace.ip("route", "del", "blackhole", "203.0.113.250")
-        lines = []
-        while True:
-            line = self.monitor.stdout.readline()
-            if "203.0.113.250" in line and line.startswith("Deleted"):
-                break
-            # The kernel's own notices of reachable neighbours and cloned routes are none of ours.
-            if "tun0" in line or "lookup" in line:
-                lines.append(line.strip())
+        self._mark()
         self.monitor.kill()
+        # The kernel's own notices of neighbours and the like are none of ours.
+        lines = [line for line in self._lines if MARKER not in line and ("tun0" in line or "lookup" in line)]
         for line in lines:
             expect(any(part in line for part in changes), f"this changed as well: {line}")
         for part in changes:
@@ -162,6 +176,29 @@ def wrong(testbed: DaemonTestbed) -> None:
     site.instance.reload()
     untouched.expect()
     site.machine.expect_state(state, "after wrong files")
+    site.instance.stop()
+    site.machine.expect_state(before, "after the end")
+
+
+@check("reload.waiting", "a reload that waits for a name and one that fails after it: the first counts, whole", lasts=8)
+def waiting(testbed: DaemonTestbed) -> None:
+    site, before = _up(testbed, SPLIT)
+    server = testbed.enter(NameServer(site.world, LAN[1], {"slow.example": ["192.0.2.9"]}, delay=2))
+    other = KeyPair.generate().public
+    section = f"[Peer]\nPublicKey = {other}\nAllowedIPs = 10.9.0.0/24\nEndpoint = %s.example:1\n"
+    untouched = Untouched(site)
+    site.instance.write_tunnel(site.peer.file(SPLIT, f"{PORT_LINE}\nTable = 1234") + section % "slow")
+    site.instance.signal(signal.SIGHUP)
+    wait_until(lambda: server.queries, "the name being looked up", 10)
+    site.instance.write_tunnel(site.peer.file(SPLIT, f"{PORT_LINE}\nTable = off") + section % "absent")
+    site.instance.signal(signal.SIGHUP)
+    site.instance.wait_for_line("the configuration was read again: 1 peers added", 20)
+    site.instance.wait_for_line("the configuration was not taken over", 20)
+    in_table = site.namespace.ip("route", "show", "table", "1234")
+    for route in ("198.51.100.0/24", "10.9.0.0/24"):
+        expect(route in in_table, f"{route} is not in the table of the reload that succeeded: {in_table}")
+    untouched.expect("198.51.100.0/24", "2001:db8:99::/48", "10.9.0.0/24", "10.8.0.0/24", "fd08::/64")
+    expect(other in site.instance.wg("peers"), "the peer is missing")
     site.instance.stop()
     site.machine.expect_state(before, "after the end")
 

@@ -1,6 +1,7 @@
 """Full and split tunnels: what goes inside, what stays outside, and nothing left afterwards."""
 
 from daemon_testbed import DaemonTestbed
+from name_server import NameServer
 from run_checks.registry import check
 from run_instance import Instance
 from run_site import (
@@ -60,7 +61,7 @@ def one_family(testbed: DaemonTestbed) -> None:
     site.machine.expect_state(before, "after a tunnel of IPv4")
 
 
-@check("routes.excluded", "what is excluded stays outside of a full tunnel, what is included beside AllowedIPs goes inside")
+@check("routes.excluded", "excluded routes stay outside of a full tunnel; the device's routes win over AllowedIPs")
 def excluded_routes(testbed: DaemonTestbed) -> None:
     site = Site(testbed)
     before = site.prepare(FULL, device='excludedRoutes: ["203.0.113.0/24", "2001:db8:ee::/48"]')
@@ -79,7 +80,7 @@ def excluded_routes(testbed: DaemonTestbed) -> None:
     site.machine.expect_state(before, "after a tunnel with routes of the device")
 
 
-@check("routes.lan", "the machine's own network goes into the tunnel where the configuration says so, its router does not")
+@check("routes.lan", "a part of the machine's own network goes inside where the configuration says so")
 def lan_inside(testbed: DaemonTestbed) -> None:
     site = Site(testbed)
     # Half of the network, with an address of it at the other end.
@@ -91,6 +92,22 @@ def lan_inside(testbed: DaemonTestbed) -> None:
     site.expect_inside()
     site.instance.stop()
     site.machine.expect_state(before, "after a tunnel into the own network")
+
+
+@check("routes.resolver", "a resolver on the machine's own network answers beside a full tunnel, one inside through it")
+def resolvers(testbed: DaemonTestbed) -> None:
+    site = Site(testbed)
+    for address in (LAN[1], site.peer.inner):
+        testbed.enter(NameServer(site.world, address, {f"host.{address}.example": ["192.0.2.33"]}))
+    for line, name in ((f"DNS = {site.peer.inner}", f"host.{site.peer.inner}.example"),
+                       (f"DNS = {LAN[1]}", f"host.{LAN[1]}.example"), ("", f"host.{LAN[1]}.example")):
+        before = site.prepare(FULL, line)
+        site.instance.start()
+        site.expect_inside()
+        found = site.machine.run("getent", "ahostsv4", name, seconds=30).stdout
+        expect("192.0.2.33" in found, f"{name} is not found with {line!r}")
+        site.instance.stop()
+        site.machine.expect_state(before, "after a tunnel with resolvers")
 
 
 @check("endpoint.inside", "an AllowedIPs that covers the endpoint swallows everything there but the tunnel itself")

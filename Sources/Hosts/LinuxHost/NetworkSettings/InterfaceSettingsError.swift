@@ -59,6 +59,17 @@ extension InterfaceSettingsError: CustomStringConvertible {
 }
 
 extension InterfaceSettingsError {
+    /// The same without addresses and words of other programs: this can be in a log.
+    var publicDescription: String {
+        switch self {
+        case .refused(let verb, let object, let errno): "cannot \(verb.rawValue) \(object.kind): \(errorText(errno))"
+        case .declined(let verb, let object, _): "cannot \(verb.rawValue) \(object.kind)"
+        case .sourceValidMarkReadOnly, .question, .unknownInterface, .interfaceInUse, .noFreeTable,
+            .excludedRoutesInMainTable, .record:
+            description
+        }
+    }
+
     /// The system's number for the reason.
     var errorNumber: Int32 {
         switch self {

@@ -125,6 +125,16 @@ extension PrivilegedFailure {
     }
 }
 
+extension PrivilegedFailure {
+    /// What went wrong, without addresses and words of other programs: this can be in a log.
+    var publicDescription: String {
+        switch self {
+        case .settings(let error): error.publicDescription
+        case .systemCall, .controlSocketInUse, .unknownIdentifier, .unsuitableDescriptor, .unexpectedReply: description
+        }
+    }
+}
+
 extension PrivilegedFailure: CustomStringConvertible {
     /// What went wrong, for a log.
     var description: String {

@@ -20,7 +20,7 @@ extension RunDaemon {
         case .completeStop(let failure):
             if let failure { log.error("the tunnel is down, but: \(failure)") }
             perform(sequence.tunnelStopped(failure == nil))
-        case .completeReload(_, let result): completeReload(result)
+        case .completeReload(let id, let result): completeReload(id, result)
         case .completeSleep, .shed: break
         case .cancelTunnel(let failure):
             log.error("the tunnel ended: \(failure)")
@@ -80,17 +80,17 @@ extension RunDaemon {
     private mutating func apply(
         _ settings: PacketTunnelNetworkSettings?, _ id: PacketTunnelProvider.OperationID
     ) {
-        tell(.settingsApplied(id, put(settings)))
+        let routing = routingOptions(of: candidates.first?.configuration ?? configuration)
+        tell(.settingsApplied(id, put(settings, routing)))
         // The way to the network may be another one now, or be looked up with another mark.
         observer.expectChange()
     }
 
     /// Puts settings into force, or with nil takes them back.
-    mutating func put(_ settings: PacketTunnelNetworkSettings?) -> NetworkSettingsError? {
+    mutating func put(_ settings: PacketTunnelNetworkSettings?, _ routing: RoutingOptions) -> NetworkSettingsError? {
         guard let identifier = interface?.identifier else { return settings == nil ? nil : .networkSettingsFailed }
         guard var settings else { return clear(identifier) }
         if !bringsResolvers { settings.dnsSettings = nil }
-        let routing = routingOptions
         do throws(PrivilegedFailure) {
             let applied = try interface?.channel.applySettings(settings, routing: routing, to: identifier)
             for note in applied?.notes ?? [] { log.info("\(public: note.description)") }
@@ -101,7 +101,8 @@ extension RunDaemon {
             appliedRouting = routing
             return nil
         } catch {
-            log.error("cannot apply the network settings: \(private: error.description)")
+            log.error(
+                "cannot apply the network settings: \(public: error.publicDescription) (\(private: error.description))")
             return .networkSettingsFailed
         }
     }
@@ -114,7 +115,9 @@ extension RunDaemon {
             for note in notes { log.error("\(public: note.description)") }
             return nil
         } catch {
-            log.error("cannot take the network settings back: \(private: error.description)")
+            log.error(
+                "cannot take the network settings back: \(public: error.publicDescription) (\(private: error.description))"
+            )
             return .networkSettingsFailed
         }
     }
@@ -130,8 +133,8 @@ extension RunDaemon {
     /// True when the machine's resolvers are changed: as wg-quick does, unless the configuration's own `dns` part says otherwise.
     private var bringsResolvers: Bool { configuration.dns?.setsSystemResolver ?? true }
 
-    /// How routes are made for the configuration as it is.
-    var routingOptions: RoutingOptions {
+    /// How routes are made for a configuration.
+    func routingOptions(of configuration: DaemonConfiguration) -> RoutingOptions {
         let quick = configuration.tunnel?.quick
         let table: RoutingOptions.Table =
             switch quick?.table {

@@ -15,7 +15,7 @@ extension RunDaemon {
         case .endCommand: commands.terminate()
         case .startTunnel:
             tell(.pathChanged(currentPath()))
-            tell(.start(makeRequest()))
+            tell(.start(makeRequest(for: configuration)))
         case .announceReady:
             log.info("everything is up")
             ServiceNotification.ready.send()
@@ -110,28 +110,32 @@ extension RunDaemon {
             log.error(
                 "the interface's name, the control socket, the offloads and the log change at the next start only")
         }
-        reverted = configuration
-        configuration = new
-        tell(.reload(makeRequest()))
+        let request = makeRequest(for: new)
+        candidates.append((request.id, new))
+        tell(.reload(request))
     }
 
     /// A reload is done, or changed nothing.
-    mutating func completeReload(_ result: Result<ReloadSummary, TunnelFailure>) {
+    mutating func completeReload(
+        _ id: PacketTunnelProvider.RequestID, _ result: Result<ReloadSummary, TunnelFailure>
+    ) {
+        let index = candidates.firstIndex { $0.id == id }
+        let candidate = index.map { candidates.remove(at: $0).configuration }
         switch result {
         case .success(let summary):
+            if let candidate { configuration = candidate }
             log.info(
                 "the configuration was read again: \(summary.addedPeers) peers added, \(summary.removedPeers) removed, \(summary.changedPeers) changed"
             )
-            // The provider knows nothing of tables.
-            if let settings = provider.currentStatus.settings, let applied = appliedRouting,
-                applied.table != routingOptions.table || applied.firewallMark != routingOptions.firewallMark
-            {
-                _ = put(settings)
-            }
-        case .failure(let failure):
-            log.error("the configuration was not taken over: \(failure)")
-            if let reverted { configuration = reverted }
+        case .failure(let failure): log.error("the configuration was not taken over: \(failure)")
         }
-        reverted = nil
+        // The provider knows nothing of tables, and peers may be where routes lead to now.
+        let routing = routingOptions(of: configuration)
+        switch provider.status {
+        case .connected, .reasserting:
+            guard let settings = provider.currentStatus.settings, appliedRouting != routing else { break }
+            _ = put(settings, routing)
+        default: break
+        }
     }
 }

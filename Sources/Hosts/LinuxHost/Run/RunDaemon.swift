@@ -1,3 +1,4 @@
+internal import Glibc
 internal import IPPacket
 internal import PacketTunnel
 internal import Provider
@@ -52,8 +53,9 @@ public struct RunDaemon: ~Copyable {
     private var sleepDetector = SleepDetector()
     var reportedLoss = false
     var nextRequest: UInt64 = 0
-    /// The configuration to go back to when a reload fails.
-    var reverted: DaemonConfiguration?
+    /// The configurations that are to be taken over, each with the request that it is in; the provider takes one at a time, the
+    /// first of them first.
+    var candidates: [(id: PacketTunnelProvider.RequestID, configuration: DaemonConfiguration)] = []
     var exitStatus: Int32?
 
     /// Opens the interface and the sockets that the daemon is talked to by. Nothing else of the machine is touched before `run`.
@@ -74,6 +76,10 @@ public struct RunDaemon: ~Copyable {
         }
         let resolution = try StartFailure.wrapping("cannot look names up") { () throws(SystemCallError) in
             try NameResolution()
+        }
+        // A persistent TUN device of the name could be taken over, but not be given back as it was.
+        guard unsafe if_nametoindex(name.string) == 0 else {
+            throw StartFailure("cannot create the interface \(name): there is one of this name")
         }
         var interface = try TunnelInterface(
             TunnelInterfaceOptions(name: name, offloads: configuration.offloads, socketsFollowLink: false), log: log)
@@ -235,7 +241,8 @@ public struct RunDaemon: ~Copyable {
         }
     }
 
-    mutating func makeRequest() -> PacketTunnelProvider.Request {
+    /// Asks the provider for what a configuration says.
+    mutating func makeRequest(for configuration: DaemonConfiguration) -> PacketTunnelProvider.Request {
         nextRequest += 1
         let device = configuration.device
         return PacketTunnelProvider.Request(
