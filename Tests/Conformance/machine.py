@@ -1,4 +1,4 @@
-"""A machine of its own for a daemon that changes the machine: its network, `/run`, `/etc` and `/usr/local/sbin`."""
+"""A machine of its own for a daemon that changes the machine: its network, /run, /etc, /var/lib, /usr/local/sbin."""
 
 import os
 import shutil
@@ -17,6 +17,7 @@ mount --make-rprivate /
 mount --bind "$1/etc" /etc
 mount --bind "$1/sbin" /usr/local/sbin
 mount -t tmpfs none /run
+mount -t tmpfs none /var/lib
 mkdir -m 755 /run/sluice /run/wireguard
 [ ! -e /sys/module/wireguard ] || mount -t tmpfs none /sys/module
 echo ready
@@ -141,12 +142,12 @@ class Machine:
             lambda: difference(before, self.state()))
 
 
-def difference(before: "dict[str, str]", after: "dict[str, str]", *ignored: str) -> str:
+def difference(before: "dict[str, str]", after: "dict[str, str]") -> str:
     """What differs between two states, line by line; empty when nothing does."""
     found = []
     for what, text in before.items():
         old, new = text.splitlines(), after[what].splitlines()
-        if what in ignored or old == new:
+        if old == new:
             continue
         lines = [f"-{line}" for line in old if line not in new] + [f"+{line}" for line in new if line not in old]
         found.append(f"{what}: {'; '.join(lines) or 'in another order'}")

@@ -49,6 +49,7 @@ class Instance:
         self._notifications.bind(notify_path)
         self._notifications.setblocking(False)
         self._heard: "list[str]" = []
+        testbed.keep_log(self.log_path)
         with open(self.log_path, "wb") as log:
             self.process = self.machine.start(
                 *testbed.command, "run", "--config", self.configuration, stdin=subprocess.DEVNULL, stdout=log,

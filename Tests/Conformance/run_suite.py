@@ -44,7 +44,7 @@ def _parse() -> argparse.Namespace:
                         type=lambda text: set(text.split(",")))
     parser.add_argument("--list", action="store_true", help="list the checks and run nothing")
     parser.add_argument("--jobs", type=int, default=10, metavar="N", help="checks that run at a time (default 10)")
-    parser.add_argument("--keep-logs", metavar="DIR", help="copy the logs of the peers there")
+    parser.add_argument("--keep-logs", metavar="DIR", help="copy the logs of the daemons there")
     arguments = parser.parse_args()
     if not arguments.list and not arguments.sut:
         parser.error("--sut is needed")

@@ -69,6 +69,13 @@ class Testbed:
         """Enters a context manager until the check ends (a socket, a capture) and returns what it gives."""
         return self._stack.enter_context(manager)
 
+    def keep_log(self, path: str) -> None:
+        """When the check ends, copies a log of a program other than its daemons to where logs are kept, if they are."""
+        if self._log_directory:
+            os.makedirs(self._log_directory, exist_ok=True)
+            copy = os.path.join(self._log_directory, f"{self.prefix}-{os.path.basename(path)}")
+            self.on_exit(shutil.copy, path, copy)
+
     def namespace(self, label: str) -> NetworkNamespace:
         """A new network namespace named by the prefix and `label`."""
         return self.enter(NetworkNamespace(f"{self.prefix}-{label}"))

@@ -1,5 +1,6 @@
 """Endpoints by name: resolvers that are slow, dead or only outside, and names with several addresses."""
 
+import os
 import time
 
 from daemon_testbed import DaemonTestbed
@@ -88,6 +89,22 @@ def outside(testbed: DaemonTestbed) -> None:
         expect(len(server.queries) > asked, "the outer resolver was not asked")
         site.instance.stop()
         site.machine.expect_state(before, "after a tunnel with resolvers of its own")
+
+
+@check("name.remembered", "a name that nobody can look up leads where it led to when the peer was last reached", lasts=11)
+def remembered(testbed: DaemonTestbed) -> None:
+    site, server = _site(testbed, ENDPOINT)
+    before = site.prepare(FULL, endpoint=f"{NAME}:{PORT}")
+    site.instance.start()
+    site.expect_inside()
+    site.instance.stop()
+    path = f"{site.machine.root}/var/lib/sluice/{site.instance.name}.endpoints"
+    expect_equal(os.stat(path).st_mode & 0o777, 0o600, "the mode of the file that it is remembered in")
+    server.silent = True
+    site.instance.start()
+    site.expect_inside()
+    site.instance.stop()
+    site.machine.expect_state(before, "after a tunnel with a remembered endpoint")
 
 
 @check("name.several", "a name with several addresses: a live peer is not moved to another one", lasts=4)

@@ -51,7 +51,8 @@ class Untouched:
         self._mark()
         self.monitor.kill()
         # The kernel's own notices of neighbours and the like are none of ours.
-        lines = [line for line in self._lines if MARKER not in line and ("tun0" in line or "lookup" in line)]
+        lines = [line for line in self._lines
+                 if MARKER not in line and any(word in line for word in ("tun0", "lookup", "throw"))]
         for line in lines:
             expect(any(part in line for part in changes), f"this changed as well: {line}")
         for part in changes:
@@ -220,5 +221,42 @@ def address(testbed: DaemonTestbed) -> None:
     site.instance.reload()
     expect_equal(site.namespace.link("tun0")["mtu"], 1420, "the MTU")
     expect("10.8.0.53" not in site.machine.read_etc("resolv.conf"), "the resolver is still there")
+    site.instance.stop()
+    site.machine.expect_state(before, "after the end")
+
+
+@check("reload.sockets", "a changed FwMark and ListenPort: other sockets, marks, rules and table; sessions live on")
+def sockets(testbed: DaemonTestbed) -> None:
+    site, before = _up(testbed, FULL)
+    handshake = site.peer.handshake()
+    for lines, mark, port in (
+            (f"{PORT_LINE}\nFwMark = 0x55", "0x55", "5555"), ("ListenPort = 5557\nFwMark = 0x55", "0x55", "5557"),
+            (PORT_LINE, None, "5555")):
+        site.instance.write_tunnel(site.peer.file(FULL, lines))
+        site.instance.reload()
+        expect_equal(site.instance.wg("listen-port"), port, "the port")
+        if mark:
+            expect_equal(site.instance.wg("fwmark"), mark, "the mark")
+            expect(f"fwmark {mark}" in site.namespace.ip("rule"), "no rule is about the mark")
+        site.expect_inside()
+        site.expect_silent(OUTSIDE)
+        wait_until(lambda: site.peer.place().endswith(f":{port}"), "the peer learning the port", 10)
+    expect_equal(site.peer.handshake(), handshake, "the time of the last handshake")
+    site.instance.stop()
+    site.machine.expect_state(before, "after the end")
+
+
+@check("reload.excluded", "routes that the configuration excludes are excluded by a reload, and included again")
+def excluded(testbed: DaemonTestbed) -> None:
+    site, before = _up(testbed, FULL)
+    state, untouched = site.machine.state(), Untouched(site)
+    site.instance.write('excludedRoutes: ["203.0.113.0/24"]')
+    site.instance.reload()
+    site.expect_reached(OUTSIDE)
+    site.instance.write()
+    site.instance.reload()
+    site.expect_silent(OUTSIDE)
+    untouched.expect("203.0.113.0/24")
+    site.machine.expect_state(state, "after both reloads")
     site.instance.stop()
     site.machine.expect_state(before, "after the end")

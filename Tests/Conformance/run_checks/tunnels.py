@@ -6,6 +6,7 @@ from run_checks.registry import check
 from run_instance import Instance
 from run_site import (
     ENDPOINT, ENDPOINT6, FULL, INSIDE, INSIDE6, LAN, LAN6, OUTSIDE, OUTSIDE6, PORT, SPLIT, Peer, Site)
+from tunnel_pair import TunnelPair
 from waiting import expect, expect_equal
 
 
@@ -123,6 +124,51 @@ def endpoint_inside(testbed: DaemonTestbed) -> None:
         site.expect_reached(ENDPOINT if "." in allowed else ENDPOINT6, OUTSIDE, OUTSIDE6)
         site.instance.stop()
         site.machine.expect_state(before, "after a tunnel around its own endpoint")
+
+
+@check("endpoint.none", "a peer without an endpoint calls, and is answered beside a full tunnel")
+def no_endpoint(testbed: DaemonTestbed) -> None:
+    site = Site(testbed)
+    before = site.prepare(FULL, "ListenPort = 5555", endpoint="")
+    site.instance.start()
+    site.expect_silent(INSIDE, OUTSIDE)
+    for place in (f"{LAN[0]}:5555", f"[{LAN6[0]}]:5555"):
+        site.peer.interface.set_peer(site.peer.keys.public, endpoint=place)
+        TunnelPair.expect_reached(site.world, "10.8.0.2")
+        TunnelPair.expect_reached(site.world, "fd08::2")
+        site.expect_inside()
+    site.instance.stop()
+    site.machine.expect_state(before, "after a tunnel without an endpoint")
+
+
+@check("endpoint.ipv4", "on a machine without IPv6 a tunnel of IPv4 works")
+def without_ipv6(testbed: DaemonTestbed) -> None:
+    site = Site(testbed)
+    for key in ("all", "default", "lo", "under"):
+        site.namespace.sysctl(f"net/ipv6/conf/{key}/disable_ipv6", 1)
+    before = site.machine.state()
+    site.prepare()
+    site.instance.write_tunnel(site.peer.file("0.0.0.0/0").replace(", fd08::2/64", ""))
+    site.instance.start()
+    site.expect_reached(INSIDE, LAN[1])
+    site.expect_silent(OUTSIDE)
+    site.instance.stop()
+    site.machine.expect_state(before, "after a tunnel of IPv4")
+
+
+@check("hooks.tunnel", "a PostUp command can use the tunnel, and gets no descriptor of the daemon's")
+def hook_uses_tunnel(testbed: DaemonTestbed) -> None:
+    site = Site(testbed)
+    path = testbed.file("descriptors")
+    before = site.prepare(FULL, f"PostUp = ping -n -c 1 -W 20 {INSIDE}\nPostUp = ls -l /proc/$$/fd >{path}")
+    site.instance.start()
+    with open(path) as file:
+        entries = [line.split(" -> ")[1].strip() for line in file if " -> " in line]
+    # The shell's own are standard input and what it was told to write to; no device, no socket.
+    foreign = [entry for entry in entries if entry.startswith(("socket:", "anon_inode:", "/dev/net"))]
+    expect_equal(foreign, [], "descriptors that a command has")
+    site.instance.stop()
+    site.machine.expect_state(before, "after a tunnel with commands")
 
 
 @check("two.first", "two full tunnels at once: stopping the first one leaves the second and the machine whole")
