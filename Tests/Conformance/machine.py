@@ -135,8 +135,8 @@ class Machine:
         return sorted(name for name in found if name != "run/sluice/settings.lock")
 
     def expect_state(self, before: "dict[str, str]", when: str, seconds: float = 5.0) -> None:
-        """The machine must be what it was, to the byte, a moment later at the latest: the kernel takes its time for some
-        of an interface's routes."""
+        """The machine must be what it was, to the byte, a moment later at the latest: the kernel takes its time for
+        some of an interface's routes."""
         wait_until(
             lambda: not difference(before, self.state()), f"everything being as before {when}", seconds, 0.1,
             lambda: difference(before, self.state()))

@@ -5,6 +5,7 @@ import signal
 import socket
 import time
 
+import uapi
 from daemon_testbed import DaemonTestbed
 from name_server import NameServer
 from run_checks.registry import check
@@ -147,6 +148,46 @@ def deleted(testbed: DaemonTestbed) -> None:
     site.machine.expect_state(before, "after the interface was deleted")
 
 
+@check("end.inhook", "the interface deleted while a command runs: all taken back, PostDown runs")
+def deleted_during_hook(testbed: DaemonTestbed) -> None:
+    site = Site(testbed)
+    for name, expected in (("PostUp", ["PreUp", "PostUp", "PostDown"]),
+                           ("PreDown", ["PreUp", "PostUp", "PreDown", "PostDown"])):
+        lines, path = _hooks(testbed, **{name: "ip link delete tun0; sleep 1"})
+        if os.path.exists(path):
+            os.unlink(path)
+        before = site.prepare(FULL, lines)
+        site.instance.launch()
+        if name == "PreDown":
+            site.instance.wait_until_ready()
+            site.instance.signal(signal.SIGTERM)
+        wait_until(lambda: site.instance.process.poll() is not None, "the daemon ending", 15)
+        expect(site.instance.process.returncode in (0, 1), f"the daemon ended with {site.instance.process.returncode}")
+        expect_equal(_noted(path), expected, f"the commands that ran with {name}")
+        site.machine.expect_state(before, f"after the interface was deleted during {name}")
+
+
+@check("stop.clients", "programs that are connected do not trouble the end: neither wg's socket nor the control socket")
+def stop_with_clients(testbed: DaemonTestbed) -> None:
+    site = Site(testbed)
+    lines, path = _hooks(testbed, PostDown="sleep 1.5")
+    before = site.prepare(FULL, lines)
+    site.instance.start()
+    controls = [testbed.enter(uapi.connect(f"{site.machine.root}/run/wireguard/tun0.sock")) for _ in range(3)]
+    messages = [testbed.enter(site.instance.connect()) for _ in range(3)]
+    messages[0].sendall(b'{"status": {"after": 1}}\n')
+    site.instance.signal(signal.SIGTERM)
+    _wait_for_hook(path, "PostDown")
+    requests = [(one, b"get=1\n\n") for one in controls] + [(one, b'{"status": {}}\n') for one in messages]
+    for connection, request in requests:
+        try:
+            connection.sendall(request)
+        except OSError:
+            pass  # It was let go.
+    site.instance.wait_for_end(0)
+    site.machine.expect_state(before, "after a stop with programs connected")
+
+
 @check("end.killed", "kill -9, and the next start cleans up what was left")
 def killed(testbed: DaemonTestbed) -> None:
     site = Site(testbed)
@@ -284,7 +325,7 @@ def wrong(testbed: DaemonTestbed) -> None:
         site.machine.expect_state(before, "after a start that was refused")
 
 
-@check("start.readonly", "a /proc/sys that cannot be written, as in containers: fine when src_valid_mark is 1, else told")
+@check("start.readonly", "a /proc/sys that cannot be written: fine when src_valid_mark is 1, else told")
 def read_only_sysctl(testbed: DaemonTestbed) -> None:
     site = Site(testbed)
     site.prepare(FULL)

@@ -91,7 +91,7 @@ def outside(testbed: DaemonTestbed) -> None:
         site.machine.expect_state(before, "after a tunnel with resolvers of its own")
 
 
-@check("name.remembered", "a name that nobody can look up leads where it led to when the peer was last reached", lasts=11)
+@check("name.remembered", "a name that nobody can look up leads where it led when the peer was last reached", lasts=11)
 def remembered(testbed: DaemonTestbed) -> None:
     site, server = _site(testbed, ENDPOINT)
     before = site.prepare(FULL, endpoint=f"{NAME}:{PORT}")

@@ -1,8 +1,8 @@
 """Debian's wg-quick with wireguard-go beside it: the same file makes the same of a machine.
 
 What may differ: routes carry our own number of origin (83), rules have priorities of their own and come with two more
-for what is marked, the firewall has one table of another name for both families, PreUp finds the interface there already
-(down, and without a key), and an address that the kernel gave the interface itself is not saved.
+for what is marked, the firewall has one table of another name for both families, PreUp finds the interface there
+already (down, and without a key), and an address that the kernel gave the interface itself is not saved.
 """
 
 import os
@@ -11,9 +11,10 @@ import shutil
 
 import commands
 from daemon_testbed import DaemonTestbed
+from name_server import NameServer
 from run_checks.registry import check
 from run_instance import Instance
-from run_site import ENDPOINT, ENDPOINT6, PORT, Site
+from run_site import ENDPOINT, ENDPOINT6, LAN, PORT, Site
 from waiting import CheckFailure, expect, expect_equal, wait_until
 from wireguard_tool import KeyPair, generate_preshared_key
 
@@ -265,6 +266,24 @@ def save(testbed: DaemonTestbed) -> None:
     beside.judged.instance.start()
     expect(added in beside.judged.instance.wg("peers"), "the saved peer is missing")
     beside.judged.instance.stop()
+
+
+@check("quick.saveless", "SaveConfig: a start that is stopped, or fails, does not touch the file")
+def save_nothing(testbed: DaemonTestbed) -> None:
+    beside = Beside(testbed, resolvconf=False)
+    site = beside.judged
+    testbed.enter(NameServer(site.world, LAN[1], {}, silent=True))
+    for text in (beside.file("SaveConfig = true", endpoint="slow.example:1"),
+                 beside.file("SaveConfig = true\nPostUp = exit 1")):
+        site.instance.write_tunnel(text)
+        site.instance.launch()
+        if "slow" in text:
+            site.instance.wait_for_socket()
+            site.instance.expect_status("connecting")
+            site.instance.stop()
+        else:
+            site.instance.wait_for_end(1)
+        expect_equal(site.machine.read_etc("wireguard/tun0.conf"), text, "the file")
 
 
 def _sections(text: str) -> "list[list[tuple[str, list[str]]]]":

@@ -17,6 +17,7 @@ extension RunDaemon {
             tell(.pathChanged(currentPath()))
             tell(.start(makeRequest(for: configuration)))
         case .announceReady:
+            wasUp = true
             log.info("everything is up")
             ServiceNotification.ready.send()
             CodePages.release()
@@ -74,7 +75,7 @@ extension RunDaemon {
 
     /// `SaveConfig`: what the device has now goes into the tunnel's file.
     private mutating func saveConfiguration() {
-        guard let tunnel = configuration.tunnel, tunnel.quick.savesConfiguration,
+        guard wasUp, let tunnel = configuration.tunnel, tunnel.quick.savesConfiguration,
             let current = withDeviceIfAny({ SavedConfiguration.current(tunnel.quick, of: $0) }),
             current != tunnel.quick
         else { return }

@@ -56,6 +56,8 @@ public struct RunDaemon: ~Copyable {
     /// The configurations that are to be taken over, each with the request that it is in; the provider takes one at a time, the
     /// first of them first.
     var candidates: [(id: PacketTunnelProvider.RequestID, configuration: DaemonConfiguration)] = []
+    /// True once everything was up: what the device has before is not what the file says.
+    var wasUp = false
     var exitStatus: Int32?
 
     /// Opens the interface and the sockets that the daemon is talked to by. Nothing else of the machine is touched before `run`.
@@ -166,7 +168,10 @@ public struct RunDaemon: ~Copyable {
         if interface?.handle(event, loop) ?? false { return }
         switch event.token {
         case Token.signals: readSignals()
-        case Token.controlListener: control.accept(loop)
+        case Token.controlListener:
+            control.accept(loop)
+            // Without the interface there is nothing that they could ask about.
+            if isInterfaceClosed { control.removeAll() }
         case Token.controlFile: _ = control.isFileRemoved()
         case Token.messageListener: messages.accept(loop)
         case Token.resolution: readOutcomes()
@@ -319,5 +324,13 @@ public struct RunDaemon: ~Copyable {
         try? interface.channel.removeControlSocket(control.listener.identifier)
         try? interface.channel.removeControlSocket(messages.listener.identifier)
         interface.close(loop)
+        control.removeAll()
+    }
+
+    private var isInterfaceClosed: Bool {
+        switch interface {
+        case .some: false
+        case .none: true
+        }
     }
 }
