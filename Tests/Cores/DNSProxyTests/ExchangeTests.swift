@@ -200,6 +200,27 @@ struct ExchangeTests {
         #expect(try rig.answer(of: other).code.rawValue == code)
     }
 
+    @Test("C3: of many queries on one connection a slow one does not keep the others waiting")
+    func outOfOrder() throws {
+        var rig = try Rig(.servers(.tls))
+        let clients = try (0..<20).map { try rig.ask(query("n\($0).example"), by: .tcp).client }
+        for index in (1..<20).reversed() { rig.deliver(reply(to: rig.open[index].query, [found]), at: index) }
+        for client in clients.dropFirst() { #expect(try rig.answer(of: client).code == .noError) }
+        #expect(rig.answers[clients[0]] == nil)
+        rig.deliver(reply(to: rig.open[0].query, [found]))
+        #expect(try rig.answer(of: clients[0]).code == .noError)
+    }
+
+    @Test("D4: a status of HTTP that is none of success lets the next server be asked", arguments: [301, 404, 503])
+    func httpStatus(status: Int) throws {
+        var rig = try Rig(.servers(.https, .https))
+        let client = try rig.ask(query("example.com", opt: opt())).client
+        rig.fail(.httpStatus(status))
+        #expect(rig.begun.map(\.upstream.index) == [0, 1])
+        rig.fail(.httpStatus(status))
+        #expect(try rig.answer(of: client).error == .networkError)
+    }
+
     @Test("A server that finds signatures wrong is believed: no other is asked")
     func bogus() throws {
         var rig = try Rig(.servers(.udp, .udp))

@@ -215,6 +215,23 @@ struct PolicyTests {
         }
     }
 
+    @Test("Names of the greatest length get each kind of answer by UDP without EDNS", arguments: BlockedAnswer.allCases)
+    func longestNames(kind: BlockedAnswer) throws {
+        let labels = { (count: Int) in [String](repeating: "a", count: count).joined(separator: ".") + "." }
+        let long = String(repeating: "b", count: 63) + "."
+        var rig = try Rig(.plain.with(rules: "||ads^").with { $0.blockedAnswer = kind })
+        for end in ["ads", "invalid", "localhost", "resolver.arpa", "1.0.d.f.ip6.arpa"] {
+            let room = 254 - wire(end).count
+            for name in [labels(room / 2) + end, long + long + long + labels((room - 192) / 2) + end] {
+                #expect(wire(name).count >= 252)
+                for type in [RecordType.a, .aaaa, .ptr, .any] {
+                    #expect(try rig.ask(query(name, type)).answer.bytes.count <= 512)
+                }
+            }
+        }
+        #expect(rig.begun.isEmpty)
+    }
+
     @Test("Rules hold for a name and what is below it, and nothing that only ends alike; what lets through wins")
     func rules() throws {
         var rig = try Rig(.plain.with(rules: "||ads.example^", "@@||good.ads.example^", "||bad.good.ads.example^"))
