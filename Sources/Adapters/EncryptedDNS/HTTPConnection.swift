@@ -173,6 +173,8 @@ public struct HTTPConnection<Stream: ByteStream & ~Copyable>: ~Copyable, DNSConn
             return end(error)
         }
         takeOutcomes()
+        // A server that has answers to its PINGs written and reads none of them.
+        guard stream.outgoingCount <= 4 * progress.limits.outgoingByteCount else { return end(HTTPSession.flooded) }
         progress.noteIdleness(at: now)
         if session.streams.isGoingAway, progress.exchanges.isEmpty { return end(.closedByServer) }
         // nghttp2 has told the server in a GOAWAY what was wrong.

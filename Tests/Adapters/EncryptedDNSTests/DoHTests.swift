@@ -254,6 +254,25 @@ import Testing
         }
     }
 
+    @Test func `a server that asks without end and reads nothing is not answered without end`() throws {
+        var limits = ConnectionLimits()
+        limits.outgoingByteCount = 4096
+        let target = try #require(DoHTarget(authority: "dns.example", path: "/"))
+        var connection = try HTTPConnection(PlainStream(), target: target, limits: limits, at: seconds(1))
+        connection.receive(settings().span.octets, at: seconds(1))
+        let ping = frame(6, [UInt8](repeating: 7, count: 8))
+        var count = 0
+        while !connection.isOver, count < 10_000 {
+            connection.receive(ping.span.octets, at: seconds(1))
+            count += 1
+        }
+        expect(connection.isOver && count > 900 && connection.outgoingCount < 20_000)
+        guard case .http2 = connection.takeEvents().end else {
+            Issue.record("another end")
+            return
+        }
+    }
+
     @Test func `cancelled exchanges end without an event, and their streams are reset`() throws {
         let http = ScriptedHTTPServer()
         var link = try link()

@@ -26,6 +26,9 @@ struct HTTPSession: ~Copyable {
         self.streams = streams
     }
 
+    /// The server has more written than it reads.
+    static var flooded: ConnectionError { .http2(NGHTTP2_ERR_FLOODED.rawValue) }
+
     private static var outOfMemory: ConnectionError { .http2(NGHTTP2_ERR_NOMEM.rawValue) }
 
     /// A session that calls `streams` back, which has to live as long.
