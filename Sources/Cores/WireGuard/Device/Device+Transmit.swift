@@ -39,7 +39,8 @@ extension Device {
     ///
     /// - Parameters:
     ///   - packet: An IP packet, or a super-packet that `header` describes.
-    ///   - output: Room for every segment and ``messageOverhead`` bytes more each, and at least 1,280 bytes.
+    ///   - output: Room for every segment and ``messageOverhead`` bytes more each, and at least 1,280 bytes. After
+    ///     ``limitMessages(to:until:)`` TCP has more segments than it came with: of 1,200 bytes, with their headers.
     public mutating func transmit(
         _ packet: RawSpan, header: VirtioNetworkHeader = VirtioNetworkHeader(), into output: inout MutableRawSpan,
         at now: Instant

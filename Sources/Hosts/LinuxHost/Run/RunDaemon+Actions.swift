@@ -103,7 +103,8 @@ extension RunDaemon {
         } catch {
             log.error(
                 "cannot apply the network settings: \(public: error.publicDescription) (\(private: error.description))")
-            return .networkSettingsFailed
+            guard case .settings(let problem) = error else { return .networkSettingsFailed }
+            return problem.asNetworkSettingsError
         }
     }
 

@@ -18,7 +18,7 @@ struct TunnelInterfaceOptions: Sendable {
 
 /// How many threads move the packets of an interface.
 enum WorkerCount {
-    /// Each costs about half a mebibyte under load, and one moves several Gbit/s.
+    /// Each has buffers of its own, and one moves several Gbit/s.
     static let limit = 4
 
     /// One for each processor that the process may run on, up to the limit.
