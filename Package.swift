@@ -80,8 +80,8 @@ var products: [Product] = [
         module(
             "LinuxHost", layer: "Hosts",
             dependencies: [
-                "ByteAccess", "IPPacket", "JSON5", "Provider", "WireGuard", "PacketTunnel", "OpenSSLCrypto", "CLinux",
-                "CNetlink",
+                "ByteAccess", "IPPacket", "DNSMessage", "JSON5", "Provider", "WireGuard", "PacketTunnel", "DNSProxy",
+                "OpenSSLCrypto", "LDNSMessage", "SecureStream", "EncryptedDNS", "CLinux", "CNetlink",
             ]),
         .executableTarget(
             name: "sluice", dependencies: ["LinuxHost"], path: "Sources/Tools/sluice", exclude: ["Samples"],
@@ -113,8 +113,8 @@ var products: [Product] = [
         tests(
             "LinuxHost", layer: "Hosts",
             dependencies: [
-                "ByteAccess", "IPPacket", "JSON5", "Provider", "WireGuard", "PacketTunnel", "OpenSSLCrypto",
-                "LinuxHost", "CLinux",
+                "ByteAccess", "IPPacket", "DNSMessage", "JSON5", "Provider", "WireGuard", "PacketTunnel", "DNSProxy",
+                "OpenSSLCrypto", "SecureStream", "EncryptedDNS", "LinuxHost", "CLinux",
             ]),
         tests("sluice", layer: "Tools", dependencies: ["LinuxHost", "PacketTunnel", "sluice"]),
         tests(

@@ -51,6 +51,9 @@ public struct DNSProxyProvider: ~Copyable, Sendable {
     /// When ``handleDeadlines(at:)`` has to be called if nothing happens before; nil for never. It is never a time that was handled.
     public var nextDeadline: Instant? { isAsleep ? nil : lookups.nextDeadline }
 
+    /// True when ``takeActions()`` has something.
+    public var hasActions: Bool { !actions.isEmpty }
+
     /// What the host is to do, in order. Nothing is in it twice.
     public mutating func takeActions() -> [DNSProxyAction] {
         if actions.isEmpty { return [] }
