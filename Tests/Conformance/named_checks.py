@@ -13,10 +13,14 @@ class NamedChecks:
         self._registry = Registry()
         self._lasting: "dict[str, int]" = {}
 
-    def check(self, identifier: str, title: str, *, lasts: int = 0) -> Callable[[Callable], Callable]:
-        """Decorator that enters a check; `lasts` is about how long it must wait for protocol time, in seconds."""
+    def check(
+        self, identifier: str, title: str, *, lasts: int = 0, exclusive: bool = False
+    ) -> Callable[[Callable], Callable]:
+        """Decorator that enters a check; `lasts` is about how long it must wait for protocol time, in seconds.
+
+        An exclusive check loads the processors, and never runs beside another one."""
         self._lasting[identifier] = lasts
-        return self._registry.check(identifier, title, judges=())
+        return self._registry.check(identifier, title, judges=(), exclusive=exclusive)
 
     def lasting(self, one: Check) -> int:
         """About how many seconds of protocol time the check needs."""

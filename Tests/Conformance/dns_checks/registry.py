@@ -1,0 +1,6 @@
+"""The registry that all checks of the DNS proxy enter themselves in."""
+
+from named_checks import NamedChecks
+
+registry = NamedChecks()
+check = registry.check
