@@ -3,16 +3,19 @@
 import asyncio
 import threading
 import time
-from typing import Callable, Optional
+from typing import Callable, Optional, Sequence
 
 from network_namespace import NetworkNamespace
 from waiting import wait_until
 
 from dns_upstream import scripts
+from dns_upstream.certificates import Identity
 from dns_upstream.connection import Connection
+from dns_upstream.https import HTTPListener
 from dns_upstream.listener import Listener
 from dns_upstream.messages import Query
 from dns_upstream.replies import Received, Request, Script
+from dns_upstream.tls import SecureListener
 
 
 class Upstream:
@@ -112,6 +115,21 @@ class Upstream:
     def tcp(self, port: int = 53, address: Optional[str] = None) -> Listener:
         """Listens for connections with DNS over TCP."""
         return self._listen(Listener(self, "tcp", address or self.address, port))
+
+    def tls(self, identity: Identity, port: int = 853, address: Optional[str] = None, protocols: Sequence[str] = ("dot",),
+            newest: Optional[str] = None) -> SecureListener:
+        """Listens for DNS over TLS; `newest` is the newest version of TLS that it speaks ("1.2"), 1.3 when None."""
+        one = SecureListener(self, "tls", address or self.address, port, identity, protocols, newest)
+        self._listen(one)
+        return one
+
+    def https(self, identity: Identity, port: int = 443, address: Optional[str] = None,
+              protocols: Sequence[str] = ("h2",), newest: Optional[str] = None,
+              most_streams: Optional[int] = 100) -> HTTPListener:
+        """Listens for DNS over HTTPS, with `most_streams` as MAX_CONCURRENT_STREAMS."""
+        one = HTTPListener(self, "https", address or self.address, port, identity, protocols, newest, most_streams)
+        self._listen(one)
+        return one
 
     # The record
 
