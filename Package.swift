@@ -116,7 +116,7 @@ var products: [Product] = [
                 "ByteAccess", "IPPacket", "DNSMessage", "JSON5", "Provider", "WireGuard", "PacketTunnel", "DNSProxy",
                 "OpenSSLCrypto", "SecureStream", "EncryptedDNS", "LinuxHost", "CLinux",
             ]),
-        tests("sluice", layer: "Tools", dependencies: ["LinuxHost", "PacketTunnel", "sluice"]),
+        tests("sluice", layer: "Tools", dependencies: ["DNSProxy", "LinuxHost", "PacketTunnel", "sluice"]),
         tests(
             "SimulatedHost", layer: "Hosts",
             dependencies: [

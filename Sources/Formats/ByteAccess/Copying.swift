@@ -42,3 +42,17 @@ extension MutableRawSpan {
         _mutatingExtracting(range)
     }
 }
+
+extension [UInt8] {
+    /// The bytes of a span.
+    @inlinable
+    public init(copying bytes: RawSpan) {
+        self.init(unsafeUninitializedCapacity: bytes.byteCount) { storage, count in
+            unsafe bytes.withUnsafeBytes { source in
+                // Both have as many bytes as the span.
+                unsafe UnsafeMutableRawBufferPointer(storage).copyMemory(from: source)
+            }
+            count = bytes.byteCount
+        }
+    }
+}

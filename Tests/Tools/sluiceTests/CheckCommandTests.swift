@@ -1,3 +1,4 @@
+import DNSProxy
 import LinuxHost
 import PacketTunnel
 import Testing
@@ -104,7 +105,7 @@ struct CheckCommandTests {
             #expect(value.interfaceName?.string == "sluice0")
             #expect(value.tunnel?.quick.tunnel.listenPort == 51820)
             #expect(value.dns?.upstreams.map(\.name) == ["main", "corp"])
-            #expect(value.rules?.inline == ["||ads.example^"])
+            #expect(value.rules?.inline == [try NameRule(parsing: "||ads.example^")])
             #expect(value.filter?.rules.map(\.action) == [.drop])
             #expect(value.apps.map(\.via) == [.proxy("corp"), .direct, .tunnel, .tunnel])
             #expect(try runSluice(["check", "--config", "\(folder)/sluice.json5"], in: folder).status == 0)

@@ -53,13 +53,3 @@ extension QueryView {
     /// True when the client asks how long its connection may be idle (RFC 7828).
     var asksForKeepalive: Bool { edns?.tcpKeepalive != nil }
 }
-
-extension [UInt8] {
-    /// A copy of a span.
-    init(copying span: RawSpan) {
-        self.init(repeating: 0, count: span.byteCount)
-        var copy = mutableSpan
-        var octets = copy.mutableOctets
-        octets.copy(span, to: 0)
-    }
-}

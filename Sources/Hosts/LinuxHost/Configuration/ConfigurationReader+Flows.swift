@@ -1,3 +1,4 @@
+internal import DNSProxy
 internal import IPPacket
 internal import JSON5
 internal import PacketTunnel
@@ -8,9 +9,12 @@ extension ConfigurationReader {
         var rules = RuleConfiguration()
         rules.lists = object.field("lists")?.list { field in field.object { list(&$0) } } ?? []
         rules.files = object.field("files")?.set { $0.path() } ?? []
-        rules.inline = object.field("inline")?.list { $0.text("a rule such as ||ads.example^") } ?? []
+        rules.inline =
+            object.field("inline")?.list { field in
+                field.parsed("a rule such as ||ads.example^ or @@||good.example^") { try? NameRule(parsing: $0) }
+            } ?? []
         rules.blockedAnswer =
-            object.field("blockedAnswer")?.choice(RuleConfiguration.BlockedAnswer.self) ?? rules.blockedAnswer
+            object.field("blockedAnswer")?.choice(BlockedAnswer.self) ?? rules.blockedAnswer
         return rules
     }
 

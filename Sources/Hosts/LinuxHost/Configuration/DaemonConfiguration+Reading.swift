@@ -16,7 +16,13 @@ public struct LoadedConfiguration: Sendable {
 
     /// The parts that the daemon is told to do and cannot do yet. A start is refused when there are any.
     public var unsupportedParts: [ConfigurationError] {
-        ["dns", "rules", "filter", "proxies", "apps"].compactMap { key in
+        var keys = ["filter", "proxies", "apps"]
+        if value.dns == nil { keys.append("rules") }
+        if value.dns?.dns64 != .off { keys.append("dns.dns64") }
+        if value.dns?.setsSystemResolver == true { keys.append("dns.system") }
+        if value.rules?.lists.isEmpty == false { keys.append("rules.lists") }
+        if value.rules?.files.isEmpty == false { keys.append("rules.files") }
+        return keys.compactMap { key in
             lines[key].map { line in
                 ConfigurationError(file: file, line: line, column: nil, key: nil, problem: .unsupported(key))
             }

@@ -1,3 +1,5 @@
+public import DNSProxy
+
 /// `rules`: what is blocked by its name.
 public struct RuleConfiguration: Equatable, Sendable {
     /// How a list is written.
@@ -20,18 +22,13 @@ public struct RuleConfiguration: Equatable, Sendable {
         public var format: ListFormat
     }
 
-    /// `blockedAnswer`: what who asks for a blocked name is told.
-    public enum BlockedAnswer: String, CaseIterable, Sendable {
-        case zero, nxdomain, nodata, refused
-    }
-
     /// The lists that the control process fetches and compiles.
     public var lists: [List] = []
     /// Rule files that were compiled before.
     public var files: [String] = []
     /// Rules in the configuration itself.
-    public var inline: [String] = []
-    /// What who asks for a blocked name is told.
+    public var inline: [NameRule] = []
+    /// `blockedAnswer`: what who asks for a blocked name is told.
     public var blockedAnswer = BlockedAnswer.zero
 }
 

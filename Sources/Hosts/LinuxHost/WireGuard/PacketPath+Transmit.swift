@@ -29,6 +29,7 @@ extension PacketPath {
             return length
         }
         let content = tun.headerLength..<length
+        if let queries, Self.take(content, packet, of: &frame, into: queries) { return length }
         switch Self.admit(content, packet, of: &frame, by: shared, icmp: &outgoing, at: now) {
         case .seal(let order):
             var next: Int? = 0
@@ -65,6 +66,14 @@ extension PacketPath {
             header = parsed
         }
         return try? SuperPacket(parsing: bytes.extracting(headerLength..<length), header: header)
+    }
+
+    /// True when the packet asks a DNS server and is answered here.
+    private static func take(
+        _ content: Range<Int>, _ packet: SuperPacket, of frame: inout PacketBuffer, into queries: QueryInbox
+    ) -> Bool {
+        let storage = frame.bytes()
+        return queries.take(packet, storage.bytes.extracting(content))
     }
 
     private static func admit(

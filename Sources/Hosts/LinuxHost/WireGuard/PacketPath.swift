@@ -48,6 +48,8 @@ struct PacketPath: ~Copyable {
     private(set) var sockets: UDPSocketPair?
 
     let cryptography: OpenSSLCryptography
+    /// Where queries of DNS go; nil for where all other packets go.
+    let queries: QueryInbox?
     var frame = PacketBuffer(capacity: TUNDevice.maximumPacketLength + 16)
     var received = ReceiveBatch(capacity: Self.datagramsPerTurn)
     var outgoing: SendBatch
@@ -66,8 +68,10 @@ struct PacketPath: ~Copyable {
     private let offloads: Offloads
 
     init(
-        tun: consuming TUNDevice, shared: SharedDevice, cryptography: OpenSSLCryptography, offloads: Offloads
+        tun: consuming TUNDevice, shared: SharedDevice, cryptography: OpenSSLCryptography, offloads: Offloads,
+        queries: QueryInbox? = nil
     ) {
+        self.queries = queries
         let canJoin = tun.headerLength > 0
         joiner = PacketJoiner(joinsTCP: canJoin && tun.offloads.tcp, joinsUDP: canJoin && tun.offloads.udp)
         superPacketWrites = offloads.tun ? (canJoin ? .on : .unsupported(errno: EINVAL)) : .notWanted

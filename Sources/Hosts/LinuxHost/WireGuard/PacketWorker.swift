@@ -43,11 +43,13 @@ internal import Synchronization
 
     /// A worker for a queue of the device, which moves nothing before it is started.
     init(
-        tun: consuming TUNDevice, shared: SharedDevice, cryptography: OpenSSLCryptography, offloads: Offloads
+        tun: consuming TUNDevice, shared: SharedDevice, cryptography: OpenSSLCryptography, offloads: Offloads,
+        queries: QueryInbox?
     ) throws(SystemCallError) {
         let wakeUp = try WakeUp()
         let loop = try EventLoop()
-        let path = PacketPath(tun: tun, shared: shared, cryptography: cryptography, offloads: offloads)
+        let path = PacketPath(
+            tun: tun, shared: shared, cryptography: cryptography, offloads: offloads, queries: queries)
         try loop.register(path.tun.descriptor, token: Token.tun, interest: .readable)
         try loop.register(wakeUp.descriptor, token: Token.wakeUp, interest: .readable)
         published = Mutex(path.offloadState)

@@ -69,7 +69,8 @@ struct TunnelInterface: ~Copyable {
             do throws(SystemCallError) {
                 workers.append(
                     try PacketWorker(
-                        tun: queue, shared: shared, cryptography: cryptography, offloads: options.offloads))
+                        tun: queue, shared: shared, cryptography: cryptography, offloads: options.offloads,
+                        queries: options.queries))
             } catch {
                 throw StartFailure("cannot make a worker: \(error)")
             }
@@ -82,7 +83,9 @@ struct TunnelInterface: ~Copyable {
         offloads = options.offloads
         socketsFollowLink = options.socketsFollowLink
         review = PathReview(home)
-        path = PacketPath(tun: tun, shared: shared, cryptography: pathCryptography, offloads: options.offloads)
+        path = PacketPath(
+            tun: tun, shared: shared, cryptography: pathCryptography, offloads: options.offloads,
+            queries: options.queries)
     }
 
     private static func makeCryptography() throws(StartFailure) -> OpenSSLCryptography {
@@ -178,6 +181,13 @@ struct TunnelInterface: ~Copyable {
         for worker in workers { worker.stop() }
         workers.removeAll()
         try? channel.closeTUN(path.tun.identifier)
+    }
+
+    /// A way to write packets into the device for another thread.
+    func duplicateDevice() throws(SystemCallError) -> TUNDevice {
+        TUNDevice(
+            adopting: try path.tun.descriptor.duplicate(), identifier: path.tun.identifier,
+            headerLength: path.tun.headerLength, offloads: path.tun.offloads)
     }
 
     // MARK: The device

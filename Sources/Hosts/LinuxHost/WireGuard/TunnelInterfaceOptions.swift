@@ -14,6 +14,8 @@ struct TunnelInterfaceOptions: Sendable {
     var workers = WorkerCount.standard
     /// True when the sockets are open, and sessions live, while the link is up; false when the owner says when.
     var socketsFollowLink = true
+    /// Where queries of DNS go that programs send through the device; nil for where all other packets go.
+    var queries: QueryInbox?
 }
 
 /// How many threads move the packets of an interface.

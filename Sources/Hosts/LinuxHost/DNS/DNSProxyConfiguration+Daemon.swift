@@ -1,0 +1,40 @@
+internal import DNSMessage
+internal import DNSProxy
+internal import Provider
+
+extension DNSProxyConfiguration {
+    /// What the core is told of a daemon's configuration. Servers are in the same order.
+    init(_ dns: DNSConfiguration, _ rules: RuleConfiguration?) {
+        let indices = Dictionary(dns.upstreams.enumerated().map { ($1.name, UpstreamID(index: $0)) }) { first, _ in first }
+        self.init(
+            upstreams: dns.upstreams.map { upstream in
+                DNSUpstream(
+                    name: upstream.name, transport: ExchangeTransport(upstream.transport),
+                    isTrustedForAuthenticData: dns.trustedForAD.contains(upstream.name))
+            },
+            routes: dns.routes.map { route in
+                DomainRoute(
+                    domains: route.domains.compactMap { try? DomainName(parsing: $0) },
+                    upstreams: route.upstreams.compactMap { indices[$0] })
+            })
+        self.rules = rules?.inline ?? []
+        blockedAnswer = rules?.blockedAnswer ?? .zero
+        timeout = dns.timeout
+        clientIdle = dns.clientIdle
+        mixesCase = dns.mixesCase
+        blocksRebinding = dns.rebinding == .block
+        cacheByteCount = dns.cacheMaxBytes
+    }
+}
+
+extension ExchangeTransport {
+    /// The transport of a server in the configuration.
+    init(_ transport: DNSUpstreamConfiguration.Transport) {
+        switch transport {
+        case .udp: self = .udp
+        case .tcp: self = .tcp
+        case .tls: self = .tls
+        case .https: self = .https
+        }
+    }
+}
