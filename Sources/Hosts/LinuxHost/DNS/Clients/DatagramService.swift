@@ -1,0 +1,99 @@
+internal import ByteAccess
+internal import DNSProxy
+internal import IPPacket
+internal import Provider
+internal import WireGuard
+
+/// What a thread reads queries and sends answers by UDP with. A batch locks the proxy once, and its immediate answers leave with one
+/// call; nothing is allocated for them.
+struct DatagramService: ~Copyable {
+    /// How many batches one turn reads from a socket before others have theirs.
+    private static let batchesPerTurn = 4
+
+    /// What became of the datagrams.
+    private(set) var counts = DatagramCounts()
+    private var queries = QueryBatch()
+    private var answers = AnswerBatch()
+    /// The socket that the answers that wait leave by.
+    private var outgoing: DatagramSocket?
+
+    /// Nothing read, nothing to send.
+    init() {}
+
+    /// Reads the queries that wait at a socket, and sends those answers that there are at once.
+    mutating func serve(_ socket: DatagramSocket, _ shared: SharedProxy) {
+        flush()
+        for _ in 0..<Self.batchesPerTurn {
+            queries.receive(from: socket.descriptor)
+            if queries.count == 0 { return }
+            counts.received &+= UInt64(queries.count)
+            let now = HostClock.now()
+            shared.lock()
+            for index in 0..<queries.count { handle(index, of: socket, shared, at: now) }
+            shared.unlock()
+            answers.flush(to: socket.descriptor, &counts)
+            if queries.count < QueryBatch.capacity { return }
+        }
+    }
+
+    /// Puts one query to the proxy, which is locked.
+    @inline(__always)
+    private mutating func handle(_ index: Int, of socket: DatagramSocket, _ shared: SharedProxy, at now: Instant) {
+        guard let client = queries.client(at: index) else { return }
+        // Usual answers all fit. Where they do not, they leave while the proxy is locked, which is rare and short.
+        if !answers.hasRoom { answers.flush(to: socket.descriptor, &counts) }
+        let token = shared.datagramClients.nextToken
+        switch Self.ask(index, of: queries, token, &answers, shared, at: now) {
+        case .answer(let byteCount):
+            answers.append(byteCount: byteCount, to: client, from: source(of: index, socket))
+        case .pending:
+            var server = Endpoint(address: socket.address.address, port: socket.address.port)
+            if let source = source(of: index, socket) {
+                server.address = source.address
+                server.scope = source.address.isLinkLocal ? source.interfaceIndex : 0
+            }
+            shared.datagramClients.add(
+                DatagramClient(origin: .socket(socket.number), client: client, server: server))
+        case .drop:
+            break
+        }
+    }
+
+    @inline(__always)
+    private static func ask(
+        _ index: Int, of queries: borrowing QueryBatch, _ token: ClientToken, _ answers: inout AnswerBatch,
+        _ shared: SharedProxy, at now: Instant
+    ) -> Decision {
+        var output = answers.unusedBytes()
+        return shared.proxy.handle(query: queries.bytes(at: index), from: token, by: .udp, at: now, into: &output)
+    }
+
+    /// What the answer to a query comes from; nil where the socket has an address of its own.
+    @inline(__always)
+    private func source(of index: Int, _ socket: DatagramSocket) -> LocalSource? {
+        socket.address.address.isUnspecified ? queries.localSource(at: index) : nil
+    }
+
+    /// Has an answer wait for `flush()`, to leave by `socket`.
+    mutating func add(_ answer: [UInt8], to client: DatagramClient, by socket: DatagramSocket) {
+        if outgoing !== socket || !answers.hasRoom { flush() }
+        outgoing = socket
+        do {
+            var output = answers.unusedBytes()
+            output.copy(answer.span.octets, to: 0)
+        }
+        let isWildcard = socket.address.address.isUnspecified && !client.server.address.isUnspecified
+        let source = isWildcard ? LocalSource(address: client.server.address, interfaceIndex: client.server.scope) : nil
+        answers.append(byteCount: answer.count, to: client.client, from: source)
+    }
+
+    /// Counts an answer that no socket is left for.
+    mutating func countLost() { counts.failed &+= 1 }
+
+    /// Sends the answers that wait.
+    mutating func flush() {
+        guard let outgoing else { return }
+        answers.flush(to: outgoing.descriptor, &counts)
+        self.outgoing = nil
+    }
+}

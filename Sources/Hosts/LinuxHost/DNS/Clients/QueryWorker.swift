@@ -1,0 +1,118 @@
+internal import CLinux
+internal import Glibc
+internal import Synchronization
+
+/// A further thread that reads queries by UDP, from sockets of its own at the same addresses, and sends those answers that there are at
+/// once. The others are the proxy's own thread's business.
+///
+/// Sharing it is sound: its thread has `loop`, `service` and `sockets` while it runs, and the owner's thread has them before and after;
+/// the rest does not change or is locked.
+@safe final class QueryWorker: @unchecked Sendable {
+    private static let wakeUpToken = UInt64.max - 1
+    /// The size of the thread's stack in bytes.
+    private static let stackSize = 256 * 1_024
+
+    private let shared: SharedProxy
+    private let wakeUp: WakeUp
+    private var thread: pthread_t?
+    private var loop: EventLoop
+    private var service = DatagramService()
+    private var sockets: [DatagramSocket] = []
+    private let published = Mutex(DatagramCounts())
+
+    /// A worker without sockets, which does nothing before it is started.
+    init(shared: SharedProxy) throws(SystemCallError) {
+        let wakeUp = try WakeUp()
+        let loop = try EventLoop()
+        try loop.register(wakeUp.descriptor, token: Self.wakeUpToken, interest: .readable)
+        self.shared = shared
+        self.wakeUp = wakeUp
+        self.loop = loop
+    }
+
+    // MARK: For the owner's thread
+
+    /// Watches these sockets and no others. Only while it is stopped. When it throws, it watches what it watched before.
+    func watch(_ new: [DatagramSocket]) throws(SystemCallError) {
+        precondition(thread == nil, "a worker that runs has its sockets")
+        var added: [DatagramSocket] = []
+        for socket in new where !sockets.contains(where: { $0 === socket }) {
+            do throws(SystemCallError) {
+                try loop.register(socket.descriptor, token: UInt64(socket.number), interest: .readable)
+            } catch {
+                for socket in added { try? loop.unregister(socket.descriptor) }
+                throw error
+            }
+            added.append(socket)
+        }
+        for socket in sockets where !new.contains(where: { $0 === socket }) {
+            // It was registered.
+            try? loop.unregister(socket.descriptor)
+        }
+        sockets = new
+    }
+
+    /// Starts the thread. Signals are left to the owner's.
+    func start() throws(SystemCallError) {
+        precondition(thread == nil, "a worker that runs already")
+        var attributes = pthread_attr_t()
+        // The pointers live for each call; the size is above the least that is allowed.
+        unsafe pthread_attr_init(&attributes)
+        defer { unsafe pthread_attr_destroy(&attributes) }
+        unsafe pthread_attr_setstacksize(&attributes, Self.stackSize)
+        // The thread takes over a reference, which it gives up when it ends.
+        let reference = unsafe Unmanaged.passRetained(self)
+        var thread = pthread_t()
+        let error = unsafe pthread_create(
+            &thread, &attributes,
+            { argument in
+                guard let argument = unsafe argument else { return nil }
+                // What `start` passed.
+                unsafe Unmanaged<QueryWorker>.fromOpaque(argument).takeRetainedValue().run()
+                return nil
+            }, reference.toOpaque())
+        guard error == 0 else {
+            unsafe reference.release()
+            throw SystemCallError("pthread_create", errno: error)
+        }
+        self.thread = thread
+    }
+
+    /// Ends the thread, if there is one, and waits for its end. What it did not read stays in the sockets.
+    func stop() {
+        guard let thread else { return }
+        wakeUp.signal()
+        pthread_join(thread, nil)
+        self.thread = nil
+    }
+
+    /// What became of its datagrams.
+    var counts: DatagramCounts { published.withLock { $0 } }
+
+    // MARK: The thread
+
+    private func run() {
+        var events = EventBuffer(capacity: 16)
+        while true {
+            do throws(SystemCallError) {
+                try loop.wait(until: nil, into: &events)
+            } catch {
+                // Nothing but a wrong argument or a lack of memory in the kernel does this to a loop that was set up.
+                preconditionFailure("a worker's loop failed: \(error)")
+            }
+            var isEnd = false
+            for index in 0..<events.count {
+                let token = events[index].token
+                if let socket = sockets.first(where: { UInt64($0.number) == token }) {
+                    service.serve(socket, shared)
+                } else if wakeUp.clear() {
+                    isEnd = true
+                }
+            }
+            shared.wakeIfNeeded()
+            let counts = service.counts
+            published.withLock { $0 = counts }
+            if isEnd { return }
+        }
+    }
+}
