@@ -1,5 +1,6 @@
 public import DNSProxy
 public import Provider
+public import SecureStream
 
 /// What connections to servers have in common for the host that moves their bytes, whatever is spoken on them.
 public protocol DNSConnection: ~Copyable {
@@ -19,6 +20,8 @@ public protocol DNSConnection: ~Copyable {
     mutating func send(_ query: RawSpan, exchange: ExchangeID, deadline: Instant, at now: Instant) throws(SendError)
     /// Nobody waits for this exchange any more. It ends without an event.
     mutating func cancel(_ exchange: ExchangeID, at now: Instant)
+    /// What the next connection to the same server can go on with; nil when the server gave nothing, or there is no TLS.
+    mutating func takeResumption() -> TLSSession?
     /// Takes bytes from the socket.
     mutating func receive(_ bytes: RawSpan, at now: Instant)
     /// The socket has nothing more, or has failed.

@@ -90,6 +90,9 @@ public struct HTTPConnection<Stream: ByteStream & ~Copyable>: ~Copyable, DNSConn
         pump(at: now)
     }
 
+    /// What the next connection to the same server can go on with; nil when the server gave nothing, or there is no TLS.
+    public mutating func takeResumption() -> TLSSession? { stream.makeSession() }
+
     /// Takes bytes from the socket.
     public mutating func receive(_ bytes: RawSpan, at now: Instant) {
         guard progress.phase != .over, !bytes.isEmpty else { return }

@@ -21,10 +21,14 @@ public protocol ByteStream: ~Copyable {
     mutating func write(_ plaintext: RawSpan) throws(TLSError)
     /// Moves bytes of the server to the start of `output`.
     mutating func read(into output: inout MutableRawSpan) throws(TLSError) -> TLSReadResult
+    /// What the next stream to the same server can go on with; nil when there is nothing.
+    func makeSession() -> TLSSession?
     /// Says to the server that nothing more comes, if the stream can say so.
     mutating func close()
 }
 
 extension TLSClient: ByteStream {
     public static var isEncrypted: Bool { true }
+
+    public func makeSession() -> TLSSession? { session }
 }

@@ -32,6 +32,8 @@ public struct PlainStream: ~Copyable, ByteStream {
         return state == .established ? .needsInput : .closed
     }
 
+    public func makeSession() -> TLSSession? { nil }
+
     public mutating func close() { state = .closed }
 }
 

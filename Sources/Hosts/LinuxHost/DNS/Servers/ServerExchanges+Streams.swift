@@ -1,0 +1,263 @@
+internal import ByteAccess
+internal import DNSProxy
+internal import EncryptedDNS
+internal import IPPacket
+internal import Provider
+
+extension ServerExchanges {
+    /// Sends a query by a connection, or keeps it until there is one.
+    mutating func place(
+        _ waiting: WaitingExchange, _ upstream: ServerUpstream, at now: Instant, _ loop: borrowing EventLoop
+    ) {
+        var waiting = waiting
+        let id = waiting.exchange.id
+        // Each turn that does not end it uses up an address, or a connection.
+        while true {
+            if let socket = openSocket(for: waiting, upstream) {
+                if send(waiting.exchange, by: socket, at: now) { return }
+                continue
+            }
+            switch choose(&waiting, upstream, at: now, loop) {
+            case .use(let connection):
+                // A connection that could not even be begun is gone already.
+                guard let socket = upstream.socket(connection) else { continue }
+                if socket.isReady { continue }
+                return keep(waiting, upstream, at: now)
+            case .waitForAddresses, .full: return keep(waiting, upstream, at: now)
+            case .unavailable: return fail(id, upstream.failure, at: now)
+            }
+        }
+    }
+
+    /// A connection that takes the query at once.
+    private func openSocket(for waiting: WaitingExchange, _ upstream: ServerUpstream) -> StreamSocket? {
+        upstream.sockets.first { socket in
+            guard socket.isReady, socket.takesMore, !socket.isOver else { return false }
+            guard waiting.exchange.needsFreshConnection else { return true }
+            return waiting.fresh.map { socket.id.rawValue >= $0.rawValue } ?? false
+        }
+    }
+
+    private mutating func choose(
+        _ waiting: inout WaitingExchange, _ upstream: ServerUpstream, at now: Instant, _ loop: borrowing EventLoop
+    ) -> UpstreamConnections<IPAddress>.Choice {
+        var actions: [UpstreamConnections<IPAddress>.Action] = []
+        let needsFresh = waiting.exchange.needsFreshConnection
+        var choice = upstream.connections.choose(needsFresh: needsFresh, at: now, actions: &actions)
+        // With no room for a fresh one, one of those that there are has to do.
+        let isCompromise = needsFresh && choice == .full
+        if isCompromise { choice = upstream.connections.choose(at: now, actions: &actions) }
+        if case .use(let connection) = choice, needsFresh { waiting.fresh = connection }
+        perform(actions, upstream, at: now, loop)
+        return choice
+    }
+
+    private mutating func keep(_ waiting: WaitingExchange, _ upstream: ServerUpstream, at now: Instant) {
+        let id = waiting.exchange.id
+        guard upstream.waiting.count < ServerUpstream.waitingLimit else { return fail(id, .overloaded, at: now) }
+        upstream.waiting.append(waiting)
+        places[id] = .waiting(upstream)
+    }
+
+    /// False when the connection takes no more.
+    private mutating func send(_ exchange: Exchange, by socket: StreamSocket, at now: Instant) -> Bool {
+        guard let count = writeQuery(of: exchange.id, at: now) else {
+            places[exchange.id] = nil
+            return true
+        }
+        do throws(SendError) {
+            try socket.connection?.send(
+                buffer.span.octets.extracting(..<count), exchange: exchange.id, deadline: exchange.deadline, at: now)
+        } catch {
+            switch error {
+            case .closed, .full:
+                socket.takesMore = false
+                socket.upstream.connections.changed(socket.id, canTakeMore: false)
+                markDirty(socket)
+                return false
+            case .invalidQuery, .repeatedExchange:
+                fail(exchange.id, .invalidAnswer, at: now)
+                return true
+            }
+        }
+        places[exchange.id] = .stream(socket)
+        noteCapacity(of: socket)
+        markDirty(socket)
+        return true
+    }
+
+    /// Tells the upstream when a connection takes no more, or takes some again.
+    private mutating func noteCapacity(of socket: StreamSocket) {
+        guard socket.isReady, !socket.isOver, let takesMore = socket.connection?.canTakeMore,
+            takesMore != socket.takesMore
+        else { return }
+        socket.takesMore = takesMore
+        socket.upstream.connections.changed(socket.id, canTakeMore: takesMore)
+        if takesMore { socket.upstream.needsReview = true }
+    }
+
+    mutating func markDirty(_ socket: StreamSocket) {
+        if socket.isDirty { return }
+        socket.isDirty = true
+        dirty.append(socket)
+    }
+
+    /// Does what the upstream's connections want done.
+    mutating func perform(
+        _ actions: [UpstreamConnections<IPAddress>.Action], _ upstream: ServerUpstream, at now: Instant,
+        _ loop: borrowing EventLoop
+    ) {
+        for action in actions {
+            switch action {
+            case .open(let id, let address): open(id, address, upstream, at: now, loop)
+            case .close(let id):
+                guard let socket = upstream.socket(id) else { continue }
+                forget(socket)
+                socket.connection?.abandon()
+                endExchanges(of: socket, at: now)
+            case .resolve: startLookup(upstream, at: now, loop)
+            }
+        }
+    }
+
+    private mutating func open(
+        _ id: ConnectionID, _ address: IPAddress, _ upstream: ServerUpstream, at now: Instant,
+        _ loop: borrowing EventLoop
+    ) {
+        do throws(SystemCallError) {
+            let server = AddressAndPort(address: address, port: upstream.configuration.port)
+            let socket = StreamSocket(
+                try ServerSocket.stream(to: server, ports: ports), id: id, upstream: upstream, address: address, at: now
+            )
+            socket.token = streams.add(socket)
+            do throws(SystemCallError) {
+                try socket.register(loop)
+            } catch {
+                streams.remove(socket.token)
+                throw error
+            }
+            upstream.sockets.append(socket)
+            noteDeadline(socket.connectDeadline)
+            noteDeadline(upstream.connections.nextDeadline)
+        } catch {
+            note(.system(error), upstream)
+            perform(upstream.connections.failed(id, at: now), upstream, at: now, loop)
+            upstream.needsReview = true
+        }
+    }
+
+    /// The socket of a connection has something, or takes something.
+    mutating func handleStream(
+        _ socket: StreamSocket, _ readiness: EventReadiness, at now: Instant, _ loop: borrowing EventLoop
+    ) {
+        if socket.connection == nil {
+            guard !readiness.isDisjoint(with: [.writable, .error, .hangUp]) else { return }
+            switch socket.takeConnectResult() {
+            case .failure(let error): return finish(socket, .system(error), at: now, loop)
+            case .success:
+                do throws(ConnectionError) {
+                    socket.connection = try socket.upstream.streamProtocol.makeConnection(
+                        resuming: socket.upstream.session.take(), at: now)
+                } catch {
+                    return finish(socket, .connection(error), at: now, loop)
+                }
+            }
+        }
+        if readiness.contains(.writable) {
+            socket.unblock()
+            markDirty(socket)
+        }
+        if !readiness.isDisjoint(with: [.readable, .error, .hangUp]) {
+            let untilEnd = !readiness.isDisjoint(with: [.error, .hangUp])
+            let outcome = withBuffer { socket.receive(by: &$0, untilEnd: untilEnd, at: now) }
+            if outcome == .ended { socket.connection?.endOfStream() }
+        }
+        takeEvents(of: socket, at: now, loop)
+    }
+
+    /// Tells what happened on a connection to whom it concerns.
+    mutating func takeEvents(of socket: StreamSocket, at now: Instant, _ loop: borrowing EventLoop) {
+        guard !socket.isOver, let events = socket.connection?.takeEvents() else { return }
+        for event in events {
+            switch event {
+            case .ready:
+                socket.isReady = true
+                trust(socket.upstream)
+                socket.upstream.needsReview = true
+                perform(socket.upstream.connections.opened(socket.id, at: now), socket.upstream, at: now, loop)
+            case .closed(let error): return finish(socket, .connection(error), at: now, loop)
+            // It takes nothing new until something comes; what else is to be done is the client's to say.
+            case .overdue: break
+            case .answer, .failed: tell(event, at: now)
+            }
+        }
+        noteCapacity(of: socket)
+        markDirty(socket)
+    }
+
+    /// Tells the client how an exchange ended.
+    private mutating func tell(_ event: ConnectionEvent, at now: Instant) {
+        switch event {
+        case .answer(let answer):
+            places[answer.exchange] = nil
+            let disposition = client.received(
+                answer.message.span.octets, for: answer.exchange, freshness: answer.freshness, at: now)
+            // A connection brings one answer to a query.
+            if disposition == .keepWaiting { client.failed(answer.exchange, .invalidAnswer, at: now) }
+        case .failed(let id, let error): fail(id, error.exchangeFailure, at: now)
+        case .ready, .overdue, .closed: break
+        }
+    }
+
+    private mutating func endExchanges(of socket: StreamSocket, at now: Instant) {
+        for event in socket.connection?.takeEvents() ?? [] { tell(event, at: now) }
+    }
+
+    /// A connection is over.
+    mutating func finish(
+        _ socket: StreamSocket, _ problem: ServerProblem, at now: Instant, _ loop: borrowing EventLoop
+    ) {
+        guard !socket.isOver else { return }
+        let upstream = socket.upstream
+        forget(socket)
+        endExchanges(of: socket, at: now)
+        note(problem, upstream)
+        let actions =
+            if socket.isReady {
+                upstream.connections.closed(socket.id, isFailure: problem.isFault, at: now)
+            } else {
+                upstream.connections.failed(socket.id, isUntrusted: upstream.trustProblem != nil, at: now)
+            }
+        upstream.needsReview = true
+        perform(actions, upstream, at: now, loop)
+    }
+
+    /// Takes a connection off all lists; its socket is closed when nobody refers to it any more.
+    private mutating func forget(_ socket: StreamSocket) {
+        if let session = socket.connection?.takeResumption() { socket.upstream.session = consume session }
+        // What there is to be said at the end: an alert, or that nothing more comes.
+        _ = withBuffer { socket.flush(by: &$0) }
+        socket.isOver = true
+        streams.remove(socket.token)
+        socket.upstream.sockets.removeAll { $0 === socket }
+    }
+
+    /// Keeps why a connection came to nothing, and says when a server is not to be trusted.
+    private mutating func note(_ problem: ServerProblem, _ upstream: ServerUpstream) {
+        if problem.isNormalEnd { return }
+        upstream.lastProblem = problem
+        guard case .connection(.untrusted(let certificate)) = problem else {
+            upstream.trustProblem = nil
+            return
+        }
+        guard upstream.trustProblem != certificate else { return }
+        upstream.trustProblem = certificate
+        log.error("the upstream \(public: upstream.name) is not trusted: \(public: certificate.text)")
+    }
+
+    private mutating func trust(_ upstream: ServerUpstream) {
+        guard upstream.trustProblem != nil else { return }
+        upstream.trustProblem = nil
+        log.info("the upstream \(public: upstream.name) is trusted again")
+    }
+}
