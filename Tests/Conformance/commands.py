@@ -14,10 +14,13 @@ from waiting import CheckFailure, Interrupted, stop_requested
 # The Debian package of each tool that a suite calls: a missing one is a failure that says what to install.
 PACKAGE_OF_TOOL = {
     "conntrack": "conntrack",
+    "dig": "bind9-dnsutils",
+    "dnsperf": "dnsperf",
     "ethtool": "ethtool",
     "ip": "iproute2",
     "iperf3": "iperf3",
     "iptables": "iptables",
+    "kdig": "knot-dnsutils",
     "nft": "nftables",
     "ping": "iputils-ping",
     "ss": "iproute2",

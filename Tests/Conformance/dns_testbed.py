@@ -8,8 +8,12 @@ import dns_wire
 from daemon_testbed import DaemonTestbed
 from dns_client import Clients
 from dns_daemon import DNSDaemon, Upstreams
+from dns_upstream import Upstream
 from network_namespace import NetworkNamespace
 from waiting import CheckFailure, expect, expect_equal
+
+#: How a daemon reaches the testbed's upstream.
+UDP, TCP = "udp://127.0.0.2:53", "tcp://127.0.0.2:53"
 
 
 class DNSTestbed(Clients, DaemonTestbed):
@@ -42,12 +46,23 @@ class DNSTestbed(Clients, DaemonTestbed):
         """The check's own network: loopback only, with all of 127.0.0.0/8 and ::1."""
         return self.namespace("net")
 
-    def run(self, upstreams: Upstreams, rules: "Iterable[str]" = (), **more) -> DNSDaemon:
+    @functools.cached_property
+    def upstream(self) -> Upstream:
+        """A scripted server at 127.0.0.2, which listens at port 53 by UDP and TCP and answers everything."""
+        upstream = self.enter(Upstream(self.network, "127.0.0.2"))
+        upstream.udp()
+        upstream.tcp()
+        return upstream
+
+    def run(self, upstreams: Upstreams = UDP, rules: "Iterable[str]" = (), **more) -> DNSDaemon:
         """Starts a daemon that listens at 127.0.0.1 and ::1, port 53, and waits until it is ready.
 
-        `upstreams` is a URL, or members of an upstream, or several of those; `rules` are inline ones. `more` are
+        `upstreams` is a URL, or members of an upstream, or several of those, and the testbed's own when it is left out;
+        `rules` are inline ones. `more` are
         members of `dns` such as `timeoutSeconds=1`, and `blocked`, which is `rules.blockedAnswer`.
         """
+        if "127.0.0.2:53" in str(upstreams):
+            self.upstream  # It has to listen before.
         daemon = self.configured(upstreams, rules, **more)
         daemon.launch()
         daemon.wait_until_ready()

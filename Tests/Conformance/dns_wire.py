@@ -149,10 +149,11 @@ class Message:
 
     @classmethod
     def checked(cls, data: bytes) -> "Message":
-        """The message, after dnspython could read it as well."""
+        """The message, after dnspython could read it as well (which knows not all opcodes)."""
         message = cls(data)
         try:
-            dns.message.from_wire(data)
+            if message.opcode == 0:
+                dns.message.from_wire(data)
         except dns.exception.DNSException as error:
             raise MalformedMessage(f"dnspython cannot read a message ({error!r}): {data.hex()}") from None
         return message

@@ -1,6 +1,8 @@
 """The checks of the DNS proxy. Importing this package fills `registry`."""
 
-from dns_checks import headers  # noqa: F401
+from dns_checks import (  # noqa: F401
+    blocking, bursts, cache, clients, edns, headers, malformed, names, real_clients, reports,
+)
 from dns_checks.registry import registry
 
 __all__ = ["registry"]

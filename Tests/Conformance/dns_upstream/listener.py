@@ -89,6 +89,9 @@ class Listener:
         self.upstream.loop.create_task(self._keep(start))
 
     async def _keep(self, start) -> None:
+        if self._socket is None:
+            start.close()  # It was closed before this began.
+            return
         server = await start
         if self._socket is None:
             server.close()

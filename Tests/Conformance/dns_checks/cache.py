@@ -1,0 +1,310 @@
+"""What is kept, for how long, and what becomes of it when rules change (RFC 2308, RFC 6604, RFC 9520)."""
+
+import math
+import signal
+import time
+from typing import Callable, Iterable
+
+import dns_wire
+from dns_checks.headers import TRANSPORTS
+from dns_checks.registry import check
+from dns_checks.shape import expect_addresses, expect_code, expect_negative, minimum_of
+from dns_daemon import DNSDaemon
+from dns_testbed import UDP, DNSTestbed
+from dns_upstream import Received, messages, scripts
+from dns_wire import NOERROR, NXDOMAIN, SERVFAIL, Message
+from waiting import expect, expect_equal, pause, wait_until
+
+
+def ages(testbed: DNSTestbed, ask: "Callable[[], Message]", seconds: float) -> "tuple[Message, Message, range]":
+    """Asks, lets time pass and asks again: both answers, and how many seconds older the second may say to be."""
+    started = time.monotonic()
+    first = ask()
+    stored = time.monotonic()
+    pause(seconds)
+    asked = time.monotonic()
+    second = ask()
+    ended = time.monotonic()
+    return first, second, range(math.floor(asked - stored), math.ceil(ended - started) + 1)
+
+
+def expect_asked(testbed: DNSTestbed, name: str, count: int, why: str) -> None:
+    """The upstream must have been asked for a name so many times until now."""
+    found = len(testbed.upstream.asked(name))
+    expect(found == count, f"the upstream was asked for {name} {found} times, expected {count}: {why}")
+
+
+@check("F1", "TTLs count down in every record, each from its own", lasts=3)
+def counting_down(testbed: DNSTestbed) -> None:
+    def script(received: Received) -> bytes:
+        return messages.answer(
+            received.query,
+            [messages.alias("b.example", 871), messages.alias("c.example", 444, owner="b.example"),
+             messages.address("192.0.2.1", 563, owner="c.example"), messages.address("192.0.2.2", 563, owner="c.example")],
+            authority=[messages.record(dns_wire.NS, messages.name_bytes("ns.example"), 7200, "c.example")],
+            additional=[messages.address("192.0.2.53", 100, "ns.example")])
+
+    testbed.upstream.script = script
+    testbed.run()
+    given = [[871, 444, 563, 563], [7200], [100]]
+    for edns in (None, dns_wire.opt(dnssec=True)):
+        first, second, age = ages(testbed, lambda: testbed.ask("a.example", edns=edns), 2.2)
+        for answer, allowed in ((first, range(1)), (second, age)):
+            ttls = [[one.ttl for one in section if one.kind != dns_wire.OPT] for section in answer.sections]
+            fits = [[[ttl - passed for ttl in section] for section in given] for passed in allowed]
+            expect(ttls in fits, f"the TTLs are {ttls}, expected {given} less {allowed[0]} to {allowed[-1]}")
+        # The OPT record has flags where others have a TTL.
+        expect_equal(second.edns and second.edns.flags, edns and 0x8000, "the flags of EDNS in an answer that was kept")
+        expect_equal(second.edns and second.edns.version, edns and 0, "the version of EDNS in an answer that was kept")
+    expect_asked(testbed, "a.example", 2, "once for each DO")
+
+
+@check("F1.end", "an answer is kept no longer than its shortest TTL says", lasts=2)
+def ending(testbed: DNSTestbed) -> None:
+    records = {
+        "short.example": [messages.address("192.0.2.1", 1)],
+        "alias.example": [messages.alias("to.example", 1), messages.address("192.0.2.1", 300, owner="to.example")],
+        "target.example": [messages.alias("to.example", 300), messages.address("192.0.2.1", 1, owner="to.example")],
+        "long.example": [messages.alias("to.example", 300), messages.address("192.0.2.1", 300, owner="to.example")],
+    }
+    testbed.upstream.script = lambda received: messages.answer(received.query, records[received.name])
+    testbed.run()
+    for name in records:
+        testbed.ask(name)
+    pause(1.3)
+    for name in records:
+        for transport in TRANSPORTS:
+            expect_addresses(testbed.ask(name, transport=transport), "192.0.2.1")
+        # The second may be another second old already when both are asked.
+        count = len(testbed.upstream.asked(name))
+        expect(count == 1 if name == "long.example" else count >= 2, f"{name} was asked for {count} times")
+
+
+@check("F2", "a TTL with its highest bit set is 0 or a week at most, and always the same")
+def highest_bit(testbed: DNSTestbed) -> None:
+    ttls = {"a.example": 0x80000000, "b.example": 0x8000012C, "c.example": 0xFFFFFFFF, "d.example": 0x7FFFFFFF}
+    testbed.upstream.script = lambda received: messages.answer(
+        received.query, [messages.address("192.0.2.1", ttls[received.name])])
+    testbed.run()
+    for name in ttls:
+        for transport in TRANSPORTS:
+            for _ in range(2):
+                ttl = expect_addresses(testbed.ask(name, transport=transport), "192.0.2.1").answers[0].ttl
+                expect(0 <= ttl <= 604800, f"the TTL {ttls[name]:#x} is passed on as {ttl}")
+
+
+@check("F3", "a TTL of 0 is for the client that asked and for no other")
+def zero(testbed: DNSTestbed) -> None:
+    testbed.upstream.script = lambda received: messages.answer(
+        received.query, [messages.alias("to.example", 300 if received.name == "alias.example" else 0),
+                         messages.address("192.0.2.1", 0 if received.name == "alias.example" else 300, "to.example")])
+    testbed.run()
+    for name in ("first.example", "alias.example"):
+        for count in range(1, 4):
+            answer = expect_addresses(testbed.ask(name), "192.0.2.1")
+            expect(0 in [one.ttl for one in answer.answers], f"the TTL of 0 is another one: {answer}")
+            expect_asked(testbed, name, count, "a TTL is 0")
+
+
+def _negative(ttl: int, minimum: int) -> "Callable[[Received], bytes]":
+    """Names that begin with `absent` do not exist, others have nothing of the type."""
+    return lambda received: messages.answer(
+        received.query, authority=[messages.start_of_authority(ttl, minimum, owner="example")],
+        code=NXDOMAIN if received.name.startswith("absent") else NOERROR)
+
+
+NEGATIVE = (("absent.example", NXDOMAIN), ("nodata.example", NOERROR))
+
+
+@check("F4", "that there is nothing is kept, and the SOA record's TTL counts down", lasts=3)
+def negative(testbed: DNSTestbed) -> None:
+    testbed.upstream.script = _negative(400, 300)
+    testbed.run()
+    for name, code in NEGATIVE:
+        first, second, age = ages(testbed, lambda: expect_negative(testbed.ask(name), code), 1.2)
+        # RFC 2308 §3: the TTL that is given out is the smaller of both.
+        expect_equal(minimum_of(first)[0], 300, "the SOA record's TTL")
+        expect(300 - minimum_of(second)[0] in age, f"the SOA record's TTL is {minimum_of(second)[0]} after {age}")
+        expect_asked(testbed, name, 1, "it was kept")
+
+
+@check("F4.end", "that there is nothing is kept no longer than the SOA record's TTL and its MINIMUM say", lasts=3)
+def negative_ending(testbed: DNSTestbed) -> None:
+    testbed.run()
+    for number, (ttl, minimum) in enumerate(((1, 300), (300, 1), (0, 300), (300, 0))):
+        testbed.upstream.script = _negative(ttl, minimum)
+        for word, code in NEGATIVE:
+            expect_negative(testbed.ask(f"{word[:6]}-{number}.example"), code)
+    pause(1.3)
+    for number in range(4):
+        for word, code in NEGATIVE:
+            expect_negative(testbed.ask(f"{word[:6]}-{number}.example"), code)
+            expect_asked(testbed, f"{word[:6]}-{number}.example", 2, f"its time was over (case {number})")
+
+
+@check("F4.cap", "that there is nothing is kept for three hours at most")
+def negative_cap(testbed: DNSTestbed) -> None:
+    testbed.upstream.script = _negative(86400, 86400)
+    testbed.run()
+    for name, code in NEGATIVE:
+        for transport in TRANSPORTS:
+            ttl, _ = minimum_of(expect_negative(testbed.ask(name, transport=transport), code))
+            expect(ttl <= 10800, f"the SOA record's TTL is {ttl}")
+
+
+@check("F5", "that there is nothing is not kept without an SOA record")
+def without_soa(testbed: DNSTestbed) -> None:
+    testbed.upstream.script = lambda received: messages.answer(
+        received.query, code=NXDOMAIN if received.name.startswith("absent") else NOERROR)
+    testbed.run()
+    for name, code in NEGATIVE:
+        for _ in range(2):
+            expect_code(testbed.ask(name), code)
+        # A few seconds would be allowed; ours is not at all.
+        expect_asked(testbed, name, 2, "there was no SOA record")
+
+
+@check("F6", "an alias of what does not exist: the code of the last name, kept for the shortest time", lasts=2)
+def alias_of_nothing(testbed: DNSTestbed) -> None:
+    times = {"chain": (1, 300), "end": (300, 1), "long": (300, 300)}
+
+    def script(received: Received) -> bytes:
+        word, kind = received.name.split(".")[0].split("-")
+        chain, end = times[word]
+        return messages.answer(received.query, [messages.alias("gone.other", chain)],
+                               authority=[messages.start_of_authority(end, 300, owner="other")],
+                               code=NXDOMAIN if kind == "absent" else NOERROR)
+
+    testbed.upstream.script = script
+    testbed.run()
+    names = {f"{word}-{kind}.example": code for word in times for kind, code in (("absent", NXDOMAIN), ("empty", NOERROR))}
+    for time_of in ("first", "second"):
+        for name, code in names.items():
+            answer = expect_code(testbed.ask(name), code, what=f"the {time_of} answer to {name}")
+            expect_equal([dns_wire.text(one.plain) for one in answer.answers], ["gone.other"], "the alias")
+            expect_equal([dns_wire.text(one.owner) for one in answer.authority], ["other"], "the zone of the SOA record")
+        if time_of == "first":
+            pause(1.3)
+    for name in names:
+        expect_asked(testbed, name, 1 if name.startswith("long") else 2, "the shorter time decides")
+
+
+@check("F7", "a failure is kept for a second, not for long, and is gone with the first good answer", lasts=4)
+def failures(testbed: DNSTestbed) -> None:
+    testbed.upstream.script = lambda received: messages.answer(received.query, code=SERVFAIL)
+    testbed.run()
+    name = "fails.example"
+    expect_code(testbed.ask(name), SERVFAIL)
+    asked = len(testbed.upstream.asked(name))
+    for _ in range(20):
+        expect_code(testbed.ask(name), SERVFAIL)
+    expect_asked(testbed, name, asked, "it failed less than a second ago")
+    testbed.upstream.script = scripts.addresses()
+    wait_until(lambda: testbed.ask(name).addresses == ["192.0.2.1"], "a good answer after a failure", 5, 0.1)
+    testbed.upstream.script = scripts.silence
+    for _ in range(3):
+        expect_addresses(testbed.ask(name), "192.0.2.1")
+
+
+@check("F10", "answers are kept in the memory that is given, and a large one does not drive out all others", lasts=2)
+def bounds(testbed: DNSTestbed) -> None:
+    def script(received: Received) -> bytes:
+        if received.query.type == dns_wire.TXT:
+            return messages.answer(received.query, [messages.text(b"x" * 250) for _ in range(150)])
+        return scripts.usual(received.query)
+
+    testbed.upstream.script = script
+    daemon = testbed.run("tcp://127.0.0.2:53", cache={"maxBytes": 65536})
+    names = [f"small{number}.example" for number in range(20)]
+    for _ in range(2):
+        for name in names:
+            expect_addresses(testbed.ask(name), "192.0.2.1")
+    for number in range(10):
+        expect_equal(len(testbed.ask(f"large{number}.example", dns_wire.TXT, "tcp").answers), 150, "the large answer's records")
+        for name in names:
+            expect_addresses(testbed.ask(name), "192.0.2.1")
+    for name in names:
+        expect_asked(testbed, name, 1, "large answers were asked for, too")
+    before = daemon.memory()
+    with testbed.client("tcp") as client:
+        for part in range(100):
+            client.send(*(dns_wire.query(f"n{part}-{number}.example") for number in range(100)))
+            for _ in range(100):
+                expect_addresses(client.receive(), "192.0.2.1")
+    grown = daemon.memory() - before
+    expect(grown < 3 << 20, f"10,000 answers cost {grown >> 10} KiB of memory with a cache of 64 KiB")
+
+
+@check("F10.none", "a cache of no bytes keeps nothing")
+def no_cache(testbed: DNSTestbed) -> None:
+    testbed.run(cache={"maxBytes": 0})
+    for count in range(1, 4):
+        expect_addresses(testbed.ask("www.example"), "192.0.2.1")
+        expect_asked(testbed, "www.example", count, "nothing is kept")
+
+
+def reload_rules(daemon: DNSDaemon, rules: "Iterable[str]", **more) -> None:
+    """Writes other rules and says so; the upstream stays what it was."""
+    daemon.write(UDP, rules, **more)
+    daemon.signal(signal.SIGHUP)
+
+
+@check("F11", "a rule that is new is followed at once, also for what is kept; one that is gone is forgotten", lasts=3)
+def new_rules(testbed: DNSTestbed) -> None:
+    def script(received: Received) -> bytes:
+        if received.name == "alias.example":
+            return messages.answer(received.query, [messages.alias("ads.example"),
+                                                    messages.address("192.0.2.1", owner="ads.example")])
+        return scripts.usual(received.query)
+
+    testbed.upstream.script = script
+    daemon = testbed.run(rules=["||other.example^"])
+    names = ("ads.example", "www.ads.example", "alias.example")
+    for rules, address in ((["||ads.example^"], "0.0.0.0"), ([], "192.0.2.1"), (["||ads.example^"], "0.0.0.0"),
+                           (["||ads.example^", "@@||alias.example^"], None)):
+        for name in (*names, "free.example"):
+            testbed.ask(name)
+        reload_rules(daemon, rules)
+        expected = {name: address or ("192.0.2.1" if name == "alias.example" else "0.0.0.0") for name in names}
+        wait_until(lambda: all(testbed.ask(name).addresses == [one] for name, one in expected.items()),
+                   f"the rules {rules} being followed", 10, 0.1, daemon.tail)
+        for name, one in expected.items():
+            for transport in TRANSPORTS:
+                expect_addresses(testbed.ask(name, transport=transport), one, what=f"the answer to {name} by {rules}")
+    expect_asked(testbed, "free.example", 1, "reloading flushes nothing that has nothing to do with it")
+
+
+@check("F11.wrong", "a file that is wrong changes nothing", lasts=2)
+def wrong_file(testbed: DNSTestbed) -> None:
+    daemon = testbed.run(rules=["||ads.example^"])
+    for text in ("{", '{ dns: { upstreams: [], nonsense: true } }', ""):
+        expect_addresses(testbed.ask("www.example"), "192.0.2.1")
+        before = len(daemon.log())
+        daemon.write_text(text)
+        daemon.signal(signal.SIGHUP)
+        wait_until(lambda: "ERROR" in daemon.log()[before:], "the log saying that the file is wrong", 10, detail=daemon.tail)
+        expect_addresses(testbed.ask("ads.example"), "0.0.0.0")
+        expect_addresses(testbed.ask("www.example"), "192.0.2.1")
+    expect_asked(testbed, "www.example", 1, "it was kept")
+
+
+@check("F12", "what else stands in an answer is passed on, and is no answer to other questions")
+def bailiwick(testbed: DNSTestbed) -> None:
+    def script(received: Received) -> bytes:
+        if received.name.startswith("victim"):
+            return scripts.usual(received.query)
+        lies = {one: messages.address("203.0.113.66", owner=f"{one}.example") for one in ("victim1", "victim2", "victim3")}
+        return messages.answer(
+            received.query, [messages.alias("victim1.example"), lies["victim1"]],
+            authority=[messages.record(dns_wire.NS, messages.name_bytes("victim2.example"), owner="example")],
+            additional=[lies["victim2"], lies["victim3"]])
+
+    testbed.upstream.script = script
+    testbed.run()
+    for transport in TRANSPORTS:
+        answer = testbed.ask("attack.example", transport=transport)
+        expect_addresses(answer, "203.0.113.66")
+        for one in ("victim1", "victim2", "victim3"):
+            expect_addresses(testbed.ask(f"{one}.example", transport=transport), "192.0.2.1")
+    for one in ("victim1", "victim2", "victim3"):
+        expect_asked(testbed, f"{one}.example", 1, "an answer to another question said something about it")
