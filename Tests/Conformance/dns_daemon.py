@@ -98,7 +98,8 @@ class DNSDaemon:
     def stop(self, seconds: float = 10.0) -> None:
         """Asks the daemon to end, which it must with status 0 and leaving nothing behind."""
         self.signal(signal.SIGTERM)
-        wait_until(lambda: self.process.poll() is not None, "the daemon ending after SIGTERM", seconds, detail=self.tail)
+        wait_until(lambda: self.process.poll() is not None, "the daemon ending after SIGTERM", seconds,
+                   detail=self.tail)
         expect_equal(self.process.returncode, 0, f"the status after SIGTERM ({self.tail()})")
         expect(not os.path.exists(self.socket), "the daemon left its control socket behind")
         wait_until(lambda: not commands.group_is_alive(self.process), "the daemon's other processes ending", 2)

@@ -107,7 +107,8 @@ class DNSTestbed(Clients, DaemonTestbed):
             if "." not in name.strip(".") or len(name) < 6:
                 continue
             found = re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", log)
-            expect(found is None, f"the log has the name {name}: {found and log[max(0, found.start() - 60):found.end()]!r}")
+            expect(found is None,
+                   f"the log has the name {name}: {found and log[max(0, found.start() - 60):found.end()]!r}")
 
     def _judge(self, daemon: DNSDaemon) -> None:
         expect(daemon.process is not None, "the check started no daemon")

@@ -216,7 +216,8 @@ class Message:
         names = [(QR, "QR"), (AA, "AA"), (TC, "TC"), (RD, "RD"), (RA, "RA"), (Z, "Z"), (AD, "AD"), (CD, "CD")]
         flags = " ".join(word for bit, word in names if self.flags & bit)
         asked = ", ".join(f"{text(one.name)} TYPE{one.kind}" for one in self.questions)
-        parts = [f"ID {self.identifier:04x}, opcode {self.opcode}, code {self.code}, {flags}; asked {asked or 'nothing'}"]
+        parts = [f"ID {self.identifier:04x}, opcode {self.opcode}, code {self.code}, {flags}",
+                 f"asked {asked or 'nothing'}"]
         for title, section in zip(("answer", "authority", "additional"), self.sections):
             if section:
                 parts.append(f"{title}: " + ", ".join(map(str, section[:6])) + (" …" if len(section) > 6 else ""))

@@ -1,7 +1,7 @@
 """The checks of the DNS proxy. Importing this package fills `registry`."""
 
 from dns_checks import (  # noqa: F401
-    blocking, bursts, cache, clients, edns, headers, malformed, names, real_clients, reports,
+    blocking, bursts, cache, clients, dnssec, edns, headers, malformed, names, real_clients, reports, sizes,
 )
 from dns_checks.registry import registry
 

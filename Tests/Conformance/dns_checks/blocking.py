@@ -40,7 +40,8 @@ def other_types(testbed: DNSTestbed) -> None:
     blocked = testbed.ask("ads.example").answers[0].ttl
     for transport in TRANSPORTS:
         for kind in OTHER_TYPES:
-            answer = expect_negative(testbed.ask("www.ads.example", kind, transport), NOERROR, f"the answer to type {kind}")
+            answer = expect_negative(testbed.ask("www.ads.example", kind, transport), NOERROR,
+                                     f"the answer to type {kind}")
             expect_equal(minimum_of(answer), (blocked, blocked), f"TTL and MINIMUM of the SOA record for type {kind}")
             owner = dns_wire.text(answer.authority[0].owner)
             expect("www.ads.example".endswith(owner), f"the SOA record is of {owner}")
@@ -105,8 +106,9 @@ def passed_on(testbed: DNSTestbed) -> None:
 def targets(testbed: DNSTestbed) -> None:
     def script(received: Received) -> bytes:
         word = received.name.split(".")[0]
+        own = dns_wire.service(b"\0", 1, HINTS)
         data = {"target": dns_wire.service("cdn.ads.example", 1, HINTS), "mode": dns_wire.service("ads.example", 0),
-                "good": dns_wire.service("cdn.example", 1, HINTS), "self": dns_wire.service(b"\0", 1, HINTS)}.get(word, dns_wire.service(b"\0"))
+                "good": dns_wire.service("cdn.example", 1, HINTS)}.get(word, own)
         return messages.answer(received.query, [messages.record(received.query.type, data)])
 
     testbed.upstream.script = script

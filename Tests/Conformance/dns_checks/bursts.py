@@ -25,7 +25,8 @@ def _various(count: int, domain: str, seed: int) -> "dict[int, bytes]":
     for number, identifier in enumerate(identifiers):
         name = "".join(drawn.choice((letter.upper(), letter)) for letter in f"host{number}.{domain}")
         edns = dns_wire.opt(drawn.randrange(512, 4096), dnssec=drawn.random() < 0.5) if drawn.random() < 0.5 else None
-        queries[identifier] = dns_wire.query(name, drawn.choice((dns_wire.A, dns_wire.AAAA)), identifier=identifier, edns=edns)
+        queries[identifier] = dns_wire.query(name, drawn.choice((dns_wire.A, dns_wire.AAAA)), identifier=identifier,
+                                             edns=edns)
     return queries
 
 
@@ -155,7 +156,8 @@ def memory(testbed: DNSTestbed) -> None:
 def malformed_answers(testbed: DNSTestbed) -> None:
     def script(received: Received) -> list:
         identifier = received.query.message[:2]
-        return [*(identifier + entry.message[2:] for entry in ANSWERS if len(entry.message) > 2), scripts.usual(received.query)]
+        return [*(identifier + entry.message[2:] for entry in ANSWERS if len(entry.message) > 2),
+                scripts.usual(received.query)]
 
     testbed.upstream.script = script
     daemon = testbed.run(UDP, cache={"maxBytes": 0})

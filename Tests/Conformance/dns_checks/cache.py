@@ -40,7 +40,8 @@ def counting_down(testbed: DNSTestbed) -> None:
         return messages.answer(
             received.query,
             [messages.alias("b.example", 871), messages.alias("c.example", 444, owner="b.example"),
-             messages.address("192.0.2.1", 563, owner="c.example"), messages.address("192.0.2.2", 563, owner="c.example")],
+             messages.address("192.0.2.1", 563, owner="c.example"),
+             messages.address("192.0.2.2", 563, owner="c.example")],
             authority=[messages.record(dns_wire.NS, messages.name_bytes("ns.example"), 7200, "c.example")],
             additional=[messages.address("192.0.2.53", 100, "ns.example")])
 
@@ -177,12 +178,14 @@ def alias_of_nothing(testbed: DNSTestbed) -> None:
 
     testbed.upstream.script = script
     testbed.run()
-    names = {f"{word}-{kind}.example": code for word in times for kind, code in (("absent", NXDOMAIN), ("empty", NOERROR))}
+    kinds = {"absent": NXDOMAIN, "empty": NOERROR}
+    names = {f"{word}-{kind}.example": code for word in times for kind, code in kinds.items()}
     for time_of in ("first", "second"):
         for name, code in names.items():
             answer = expect_code(testbed.ask(name), code, what=f"the {time_of} answer to {name}")
             expect_equal([dns_wire.text(one.plain) for one in answer.answers], ["gone.other"], "the alias")
-            expect_equal([dns_wire.text(one.owner) for one in answer.authority], ["other"], "the zone of the SOA record")
+            expect_equal([dns_wire.text(one.owner) for one in answer.authority], ["other"],
+                         "the zone of the SOA record")
         if time_of == "first":
             pause(1.3)
     for name in names:
@@ -220,7 +223,8 @@ def bounds(testbed: DNSTestbed) -> None:
         for name in names:
             expect_addresses(testbed.ask(name), "192.0.2.1")
     for number in range(10):
-        expect_equal(len(testbed.ask(f"large{number}.example", dns_wire.TXT, "tcp").answers), 150, "the large answer's records")
+        expect_equal(len(testbed.ask(f"large{number}.example", dns_wire.TXT, "tcp").answers), 150,
+                     "the large answer's records")
         for name in names:
             expect_addresses(testbed.ask(name), "192.0.2.1")
     for name in names:
@@ -282,7 +286,8 @@ def wrong_file(testbed: DNSTestbed) -> None:
         before = len(daemon.log())
         daemon.write_text(text)
         daemon.signal(signal.SIGHUP)
-        wait_until(lambda: "ERROR" in daemon.log()[before:], "the log saying that the file is wrong", 10, detail=daemon.tail)
+        wait_until(lambda: "ERROR" in daemon.log()[before:], "the log saying that the file is wrong", 10,
+                   detail=daemon.tail)
         expect_addresses(testbed.ask("ads.example"), "0.0.0.0")
         expect_addresses(testbed.ask("www.example"), "192.0.2.1")
     expect_asked(testbed, "www.example", 1, "it was kept")
@@ -293,7 +298,8 @@ def bailiwick(testbed: DNSTestbed) -> None:
     def script(received: Received) -> bytes:
         if received.name.startswith("victim"):
             return scripts.usual(received.query)
-        lies = {one: messages.address("203.0.113.66", owner=f"{one}.example") for one in ("victim1", "victim2", "victim3")}
+        lies = {one: messages.address("203.0.113.66", owner=f"{one}.example")
+                for one in ("victim1", "victim2", "victim3")}
         return messages.answer(
             received.query, [messages.alias("victim1.example"), lies["victim1"]],
             authority=[messages.record(dns_wire.NS, messages.name_bytes("victim2.example"), owner="example")],

@@ -21,9 +21,11 @@ from waiting import expect, expect_equal, pause, wait_until
 def segments(testbed: DNSTestbed) -> None:
     testbed.run()
     for family in (4, 6):
-        queries = [dns_wire.query(f"host{number}.example", edns=dns_wire.opt() if number % 2 else None) for number in range(6)]
+        queries = [dns_wire.query(f"host{number}.example", edns=dns_wire.opt() if number % 2 else None)
+                   for number in range(6)]
         data = framed(*queries)
-        cuts = {"one octet each": [1] * len(data), "all in one": [len(data)], "one octet, then the rest": [1, len(data)],
+        cuts = {"one octet each": [1] * len(data), "all in one": [len(data)],
+                "one octet, then the rest": [1, len(data)],
                 "two octets, then the rest": [2, len(data)], "mixed": [3, 1, 70, 1, 1, 40, 2, 90, 5, len(data)]}
         for what, lengths in cuts.items():
             with testbed.client("tcp", family) as client:
@@ -108,7 +110,8 @@ def odd_lengths(testbed: DNSTestbed) -> None:
             expect(data is not None, f"a message of {length} octets blocks the connection")
             if data:
                 answer = dns_wire.Message.checked(data)
-                expect(answer.addresses == ["127.0.0.1"] or answer.code == FORMERR, f"after {length} octets came {answer}")
+                expect(answer.addresses == ["127.0.0.1"] or answer.code == FORMERR,
+                       f"after {length} octets came {answer}")
     for filler in (b"\0", b"\xff", b"\x01"):
         with testbed.client("tcp") as client:
             client.send_bytes(framed(b"\xab\xcd\x01\x00\x00\x01" + filler * 65529))
@@ -177,7 +180,8 @@ def many(testbed: DNSTestbed) -> None:
                 one.connect(("127.0.0.1", 53))
             except OSError:
                 break
-        expect_addresses(testbed.ask("localhost", transport="tcp"), "127.0.0.1", what=f"TCP beside {len(held)} connections")
+        expect_addresses(testbed.ask("localhost", transport="tcp"), "127.0.0.1",
+                         what=f"TCP beside {len(held)} connections")
         expect_addresses(testbed.ask("localhost"), "127.0.0.1", what=f"UDP beside {len(held)} connections")
     descriptors = len(os.listdir(f"/proc/{daemon.pid}/fd"))
     expect(descriptors < 1500, f"the daemon holds {descriptors} descriptors")
@@ -199,7 +203,8 @@ def unread(testbed: DNSTestbed) -> None:
                 client.socket.sendall(query)
         except OSError:
             pass  # The daemon reads no more, or has ended the connection: both are right.
-        expect_addresses(testbed.ask("localhost", transport="tcp"), "127.0.0.1", what="TCP beside a client that does not read")
+        expect_addresses(testbed.ask("localhost", transport="tcp"), "127.0.0.1",
+                         what="TCP beside a client that does not read")
     grown = daemon.memory() - before
     expect(grown < 8 << 20, f"clients that do not read cost {grown >> 10} KiB of memory")
 

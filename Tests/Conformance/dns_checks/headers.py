@@ -79,7 +79,8 @@ def answers(testbed: DNSTestbed) -> None:
         other.send(dns_wire.query("example.com", flags=0x8180), good)
         # The connection may end, too.
         data = other.receive_bytes()
-        expect(data is not None and data[:2] in (b"", good[:2]), f"an answer by TCP was answered: {data and data.hex()}")
+        expect(data is not None and data[:2] in (b"", good[:2]),
+               f"an answer by TCP was answered: {data and data.hex()}")
     expect_nothing_asked(testbed)
 
 
@@ -214,7 +215,8 @@ def bad_names(testbed: DNSTestbed) -> None:
         with testbed.client(transport) as client:
             for what, query in messages_by_defect.items():
                 answer = expect_code(client.exchange(query), FORMERR, what=f"the answer to {what}")
-                expect(b"\xc0" not in answer.bytes[12:13], f"the name of the question has a pointer: {answer.bytes.hex()}")
+                expect(b"\xc0" not in answer.bytes[12:13],
+                       f"the name of the question has a pointer: {answer.bytes.hex()}")
     expect_nothing_asked(testbed)
 
 
@@ -248,8 +250,8 @@ def short_names(testbed: DNSTestbed) -> None:
 @check("A13", "labels of any octets are forwarded unchanged")
 def any_octets(testbed: DNSTestbed) -> None:
     testbed.run()
-    labels = [b"\0", b"a\0b", b"with.dot", b"with space", b"_dns", b"\xff\x80\xc0", b"back\\slash", b"\r\n", b'"', b"%s%n",
-              bytes(range(1, 64)), b"*", b"-", b"\xc3\xa9"]
+    labels = [b"\0", b"a\0b", b"with.dot", b"with space", b"_dns", b"\xff\x80\xc0", b"back\\slash", b"\r\n", b'"',
+              b"%s%n", bytes(range(1, 64)), b"*", b"-", b"\xc3\xa9"]
     for transport in TRANSPORTS:
         for label in labels:
             name = dns_wire.name([transport.encode(), label, b"example"])
@@ -276,7 +278,8 @@ def merged(testbed: DNSTestbed) -> None:
     with concurrent.futures.ThreadPoolExecutor(200) as pool:
         for query, answer in pool.map(one, range(200)):
             expect_addresses(expect_shape(query, answer), "192.0.2.1")
-            expect_equal(answer.edns is not None, dns_wire.Message(query).edns is not None, "whether there is an OPT record")
+            expect_equal(answer.edns is not None, dns_wire.Message(query).edns is not None,
+                         "whether there is an OPT record")
     asked = len(testbed.upstream.asked("many.equal.example"))
     expect(asked == 1, f"200 equal questions at the same time were asked {asked} times")
 

@@ -52,7 +52,8 @@ def expect_reply(entry: Entry, data: "bytes | None", transport: str) -> None:
     expect_empty(expect_code(answer, RCODES[entry.reply], what=what), what)
     expect_equal(answer.identifier, int.from_bytes(entry.message[:2], "big"), f"the ID of {what}")
     expect_equal(answer.opcode, entry.message[2] >> 3 & 15, f"the opcode of {what}")
-    expect(answer.flags & dns_wire.QR and not answer.flags & (dns_wire.TC | dns_wire.AA), f"the flags of {what}: {answer}")
+    expect(answer.flags & dns_wire.QR and not answer.flags & (dns_wire.TC | dns_wire.AA),
+           f"the flags of {what}: {answer}")
     if answer.questions:
         asked = entry.message[12:answer.question_end]
         expect_equal(answer.bytes[12:answer.question_end].hex(), asked.hex(), f"the question of {what}")
@@ -88,7 +89,8 @@ def queries_by_tcp(testbed: DNSTestbed) -> None:
             good = dns_wire.query("localhost")
             client.send(good)
             data = client.receive_bytes()
-            expect(data is not None and data[:2] in (b"", good[:2]), f"{entry.name} was answered: {data and data.hex()}")
+            expect(data is not None and data[:2] in (b"", good[:2]),
+                   f"{entry.name} was answered: {data and data.hex()}")
     expect_addresses(testbed.ask("www.example", transport="tcp"), "192.0.2.1")
     expect_equal(len(testbed.upstream.received), 1, "the questions that were sent on")
 
@@ -101,7 +103,8 @@ def queries_in_one_segment(testbed: DNSTestbed) -> None:
         sent: "dict[int, str]" = {}
         batch = []
         for number, entry in enumerate(answered):
-            for identifier, message in ((2 * number, entry.message), (2 * number + 1, dns_wire.query(f"n{number}.example"))):
+            for identifier, message in ((2 * number, entry.message),
+                                        (2 * number + 1, dns_wire.query(f"n{number}.example"))):
                 sent[identifier] = entry.reply if identifier % 2 == 0 else "NOERROR"
                 batch.append(identifier.to_bytes(2, "big") + message[2:])
         client.send(*batch)
@@ -113,7 +116,7 @@ def queries_in_one_segment(testbed: DNSTestbed) -> None:
 
 
 def _send_malformed(entry: Entry, received: Received) -> bytes:
-    """The malformed answer with the ID of the query that it is for. (Its question is that of the list: example.com A.)"""
+    """The malformed answer with the ID of the query that it is for. Its question is that of the list: example.com A."""
     return received.query.message[:2] + entry.message[2:]
 
 
@@ -151,4 +154,5 @@ def only_malformed(testbed: DNSTestbed) -> None:
         answer = testbed.ask("example.com", edns=dns_wire.opt(), seconds=3)
         expect_empty(expect_code(answer, SERVFAIL, what=f"after {entry.name} the answer"))
         codes = set(answer.edns.errors)
-        expect(codes & {dns_wire.NO_REACHABLE_AUTHORITY, dns_wire.NETWORK_ERROR}, f"no extended error 22 or 23: {answer}")
+        expect(codes & {dns_wire.NO_REACHABLE_AUTHORITY, dns_wire.NETWORK_ERROR},
+               f"no extended error 22 or 23: {answer}")

@@ -70,14 +70,15 @@ def _reverse(address: str) -> str:
 def reverse_names(testbed: DNSTestbed) -> None:
     testbed.run()
     private = ["10.1.2.3", "192.168.7.9", "127.0.0.1", "169.254.1.1", "192.0.2.55", "198.51.100.4", "203.0.113.9",
-               "255.255.255.255", "0.1.2.3", "172.16.0.1", "172.31.255.255", "100.64.0.1", "100.127.1.1", "fd00::1", "fe80::1",
-               "fe90::1", "fea0::1", "febf::1", "::", "::1", "2001:db8::1"]
+               "255.255.255.255", "0.1.2.3", "172.16.0.1", "172.31.255.255", "100.64.0.1", "100.127.1.1",
+               "fd00::1", "fe80::1", "fe90::1", "fea0::1", "febf::1", "::", "::1", "2001:db8::1"]
     for transport in TRANSPORTS:
         for address in private:
             answer = testbed.ask(_reverse(address), dns_wire.PTR, transport)
             expect_negative(answer, NXDOMAIN, f"the answer to {address}'s name")
             apex = dns_wire.text(answer.authority[0].owner)
-            expect(_reverse(address).endswith(apex), f"the SOA record is of {apex}, not of a zone of {_reverse(address)}")
+            expect(_reverse(address).endswith(apex),
+                   f"the SOA record is of {apex}, not of a zone of {_reverse(address)}")
             ttl, minimum = minimum_of(answer)
             expect_equal(ttl, minimum, "the SOA record's TTL beside its MINIMUM")
     expect_nothing_asked(testbed)
@@ -96,8 +97,8 @@ def single_labels(testbed: DNSTestbed) -> None:
         expect_equal(len(testbed.upstream.asked("printer")), 0, "the questions for addresses of a single label")
         for kind in (dns_wire.DS, dns_wire.NS, dns_wire.SOA):
             expect_code(testbed.ask("com", kind, transport), NOERROR)
-    expect_equal(sorted(one.query.type for one in testbed.upstream.asked("com")), [dns_wire.NS, dns_wire.SOA, dns_wire.DS],
-                 "the types asked for")
+    found = sorted(one.query.type for one in testbed.upstream.asked("com"))
+    expect_equal(found, [dns_wire.NS, dns_wire.SOA, dns_wire.DS], "the types that were asked for")
 
 
 @check("G5", "use-application-dns.net does not exist when names are filtered")
@@ -121,11 +122,11 @@ def designated_resolvers(testbed: DNSTestbed) -> None:
     expect_nothing_asked(testbed)
 
 
-PRIVATE = ["10.0.0.1", "172.16.5.4", "172.31.255.255", "192.168.1.1", "127.0.0.1", "127.255.0.1", "169.254.169.254", "0.0.0.0",
-           "0.1.2.3", "100.64.0.1", "::1", "::", "fd00::1", "fc00::1", "fe80::1", "::ffff:10.0.0.1", "::ffff:127.0.0.1",
-           "64:ff9b::a00:1", "64:ff9b::7f00:1", "64:ff9b::c0a8:101"]
-PUBLIC = ["8.8.8.8", "172.15.0.1", "172.32.0.1", "192.0.2.1", "198.18.0.1", "203.0.113.5", "100.63.0.1", "100.128.0.1", "1.0.0.0",
-          "2001:db8::1", "2606:4700::1", "64:ff9b::808:808", "::ffff:8.8.8.8"]
+PRIVATE = ["10.0.0.1", "172.16.5.4", "172.31.255.255", "192.168.1.1", "127.0.0.1", "127.255.0.1", "169.254.169.254",
+           "0.0.0.0", "0.1.2.3", "100.64.0.1", "::1", "::", "fd00::1", "fc00::1", "fe80::1", "::ffff:10.0.0.1",
+           "::ffff:127.0.0.1", "64:ff9b::a00:1", "64:ff9b::7f00:1", "64:ff9b::c0a8:101"]
+PUBLIC = ["8.8.8.8", "172.15.0.1", "172.32.0.1", "192.0.2.1", "198.18.0.1", "203.0.113.5", "100.63.0.1", "100.128.0.1",
+          "1.0.0.0", "2001:db8::1", "2606:4700::1", "64:ff9b::808:808", "::ffff:8.8.8.8"]
 
 
 def _by_number(received):
@@ -154,7 +155,8 @@ def rebinding(testbed: DNSTestbed) -> None:
             for transport in TRANSPORTS:
                 answer = testbed.ask(f"n{number}.example", kind, transport, edns=dns_wire.opt())
                 if text in PUBLIC:
-                    expect(answer.code == NOERROR and len(answer.answers) == 1, f"{text} by type {kind} is lost: {answer}")
+                    expect(answer.code == NOERROR and len(answer.answers) == 1,
+                           f"{text} by type {kind} is lost: {answer}")
                     continue
                 expect_code(answer, NOERROR)
                 expect(not answer.answers and not answer.additional, f"{text} came by type {kind}: {answer}")

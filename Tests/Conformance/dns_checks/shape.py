@@ -4,7 +4,8 @@ from dns_wire import AA, CD, QR, RA, RD, TC, Z, Message, text
 from waiting import expect, expect_equal
 
 #: Response codes by name, for the reasons of failures.
-_NAMES = {0: "NOERROR", 1: "FORMERR", 2: "SERVFAIL", 3: "NXDOMAIN", 4: "NOTIMP", 5: "REFUSED", 9: "NOTAUTH", 16: "BADVERS"}
+_NAMES = {0: "NOERROR", 1: "FORMERR", 2: "SERVFAIL", 3: "NXDOMAIN", 4: "NOTIMP", 5: "REFUSED", 9: "NOTAUTH",
+          16: "BADVERS"}
 
 
 def code_name(code: int) -> str:
@@ -27,8 +28,8 @@ def expect_addresses(answer: Message, *addresses: str, what: str = "the answer")
 
 
 def expect_shape(query: bytes, answer: Message, *, truncated: bool = False, what: str = "the answer") -> Message:
-    """The header and the question must be what the query makes of them (RFC 1035 §4.1.1): everything is copied that is to
-    be copied, letter by letter, and everything is set that is the answer's own."""
+    """The header and the question must be what the query makes of them (RFC 1035 §4.1.1): what is to be copied is
+    copied, letter by letter, and what is the answer's own is set."""
     asked = Message(query)
     expect_equal(answer.identifier, asked.identifier, f"the ID of {what}")
     expect_equal(answer.opcode, asked.opcode, f"the opcode of {what}")
@@ -48,7 +49,7 @@ def expect_empty(answer: Message, what: str = "the answer") -> Message:
 
 
 def expect_negative(answer: Message, code: int, what: str = "the answer") -> Message:
-    """There is no such name (NXDOMAIN) or nothing of the type (NOERROR): no answer, and an SOA record that says for how long."""
+    """There is no such name (NXDOMAIN) or nothing of the type (NOERROR), and an SOA record says for how long."""
     expect_code(answer, code, what=what)
     kinds = [one.kind for one in answer.authority]
     expect(not answer.answers and kinds == [6], f"{what} should be nothing but an SOA record: {answer}")
