@@ -5,6 +5,7 @@ import datetime
 import hashlib
 import ipaddress
 import os
+import warnings
 from dataclasses import dataclass
 from typing import Iterable, Optional, Sequence
 
@@ -13,6 +14,9 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+# That they are is why there are checks with them.
+warnings.filterwarnings("ignore", message="SHA1 signatures are deprecated")
 
 #: A pin that no key has.
 SPARE_PIN = "sha256/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="

@@ -134,7 +134,7 @@ class Connection(asyncio.Protocol):
         self.listener.upstream.in_loop(action)
 
     def close(self, notify: bool = True) -> None:
-        """Ends the connection in good order: what was written is sent, with TLS's close_notify unless told otherwise."""
+        """Ends the connection when what was written is sent, with TLS's close_notify unless told otherwise."""
         def action() -> None:
             if self.is_open and self._transport is not None:
                 if self.tls is not None and notify:

@@ -206,6 +206,6 @@ class HTTPListener(SecureListener):
     def __init__(self, upstream: "Upstream", transport: str, address: str, port: int, identity: "Identity",
                  protocols: Sequence[str], newest: Optional[str] = None, most_streams: Optional[int] = 100):
         super().__init__(upstream, transport, address, port, identity, protocols, newest)
-        #: MAX_CONCURRENT_STREAMS of the next connections. Streams above it are refused, also before the client has seen it.
+        #: MAX_CONCURRENT_STREAMS of the next connections. Streams above it are refused, also before a client knows it.
         self.most_streams = most_streams
         self.settings_after = 0.0  # seconds that the SETTINGS of the next connections are kept back

@@ -48,8 +48,8 @@ class Listener:
         return self
 
     def close(self, connections: bool = False) -> None:
-        """Stops to listen: connections are refused, and datagrams answered by ICMP. Connections that there are live on unless
-        they are to be closed too."""
+        """Stops to listen: connections are refused, and datagrams answered by ICMP. Connections that there are live on
+        unless they are to be closed too."""
         def action() -> None:
             if self._server is not None:
                 self._server.close()

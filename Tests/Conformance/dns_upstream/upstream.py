@@ -116,8 +116,8 @@ class Upstream:
         """Listens for connections with DNS over TCP."""
         return self._listen(Listener(self, "tcp", address or self.address, port))
 
-    def tls(self, identity: Identity, port: int = 853, address: Optional[str] = None, protocols: Sequence[str] = ("dot",),
-            newest: Optional[str] = None) -> SecureListener:
+    def tls(self, identity: Identity, port: int = 853, address: Optional[str] = None,
+            protocols: Sequence[str] = ("dot",), newest: Optional[str] = None) -> SecureListener:
         """Listens for DNS over TLS; `newest` is the newest version of TLS that it speaks ("1.2"), 1.3 when None."""
         one = SecureListener(self, "tls", address or self.address, port, identity, protocols, newest)
         self._listen(one)
@@ -165,4 +165,5 @@ class Upstream:
         connections = [
             f"#{one.number} {one.transport_name} {one.raw_byte_count} B" + ("" if one.is_open else " closed")
             + (f" {one.failure}" if one.failure else "") for one in self.connections[-4:]]
-        return f"{len(self.received)} queries came ({', '.join(queries)}), connections: {', '.join(connections) or 'none'}"
+        return (f"{len(self.received)} queries came ({', '.join(queries)}), "
+                f"connections: {', '.join(connections) or 'none'}")
