@@ -1,7 +1,8 @@
 """The checks of the DNS proxy. Importing this package fills `registry`."""
 
 from dns_checks import (  # noqa: F401
-    blocking, bursts, cache, clients, dnssec, edns, headers, malformed, names, real_clients, reports, sizes,
+    blocking, bootstrap, bursts, cache, clients, dnssec, edns, failover, headers, https, https_ends, malformed, names,
+    plain, real_clients, real_servers, reports, sizes, tls, trust,
 )
 from dns_checks.registry import registry
 

@@ -18,8 +18,8 @@ def _site(testbed: DNSTestbed, **options) -> EncryptedSite:
 
 
 def _away(testbed: DNSTestbed, last: "int | None") -> EncryptedSite:
-    """A server that has five queries under way when it says GOAWAY, up to stream `last` or that of the first of them, and
-    answers those that it has accepted a little later."""
+    """A server that has five queries under way when it says GOAWAY, up to stream `last` or that of the first of them.
+    It answers those that it has accepted a little later."""
     site = _site(testbed)
     held: "list[Received]" = []
 

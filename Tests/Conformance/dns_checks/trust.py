@@ -1,10 +1,8 @@
 """Whom the proxy trusts (RFC 8310, RFC 7858 §4): whoever cannot prove to be the upstream gets no byte of a query."""
 
-import dataclasses
 from dataclasses import dataclass
-from typing import Callable, Optional
+from typing import Callable
 
-import dns_wire
 from cryptography.hazmat.primitives import hashes
 from dns_checks.registry import check
 from dns_site import (ADDRESS, MARGIN, NETWORK_ERROR, UNREACHABLE, ClearTextWatch, EncryptedSite, ask, ask_in_time,
