@@ -204,7 +204,7 @@ def truncated_without_tcp(testbed: DNSTestbed) -> None:
         expect_good(ask_in_time(testbed, name, 1.5 + MARGIN))
 
 
-@check("B12", "a server that only knows UDP is enough: an answer without TC is not asked for again by TCP")
+@check("B12.upstream", "a server that only knows UDP is enough: an answer without TC is not asked for again by TCP")
 def udp_only(testbed: DNSTestbed) -> None:
     upstream = testbed.enter(Upstream(testbed.network, "127.0.0.4"))
     upstream.udp()
