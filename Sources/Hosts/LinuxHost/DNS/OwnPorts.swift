@@ -1,24 +1,49 @@
 internal import Synchronization
 
-/// The UDP ports that the DNS proxy asks servers from at present: what comes out of the TUN device from one of them is its own query,
-/// and goes its way.
+/// The ports that sockets of ours have on which servers are asked. Any thread may look: a query that the proxy itself sent must not be
+/// taken for a client's when it comes by the TUN device.
 final class OwnPorts: Sendable {
-    private let words = Mutex([UInt64](repeating: 0, count: 1024))
+    /// The protocol that a port belongs to.
+    enum Transport: Sendable {
+        case udp, tcp
+    }
 
+    private let udp = InlineArray<1024, Atomic<UInt64>> { _ in Atomic(0) }
+    private let tcp = InlineArray<1024, Atomic<UInt64>> { _ in Atomic(0) }
+
+    /// No port.
     init() {}
 
-    /// True while the proxy asks from this port.
-    func contains(_ port: UInt16) -> Bool {
-        words.withLock { $0[Int(port >> 6)] & 1 << (port & 63) != 0 }
+    /// True while a socket of ours has the port.
+    func contains(_ port: UInt16, _ transport: Transport = .udp) -> Bool {
+        let (word, bit) = Self.place(of: port)
+        return switch transport {
+        case .udp: udp[word].load(ordering: .acquiring) & bit != 0
+        case .tcp: tcp[word].load(ordering: .acquiring) & bit != 0
+        }
     }
 
-    /// The proxy asks from this port now. Before anything is sent from it.
-    func insert(_ port: UInt16) {
-        words.withLock { $0[Int(port >> 6)] |= 1 << (port & 63) }
+    /// Notes a port. False when another socket of ours has it already, of the other family of addresses for one.
+    func claim(_ port: UInt16, _ transport: Transport) -> Bool {
+        let (word, bit) = Self.place(of: port)
+        let old =
+            switch transport {
+            case .udp: udp[word].bitwiseOr(bit, ordering: .acquiringAndReleasing).oldValue
+            case .tcp: tcp[word].bitwiseOr(bit, ordering: .acquiringAndReleasing).oldValue
+            }
+        return old & bit == 0
     }
 
-    /// The proxy asks from this port no more.
-    func remove(_ port: UInt16) {
-        words.withLock { $0[Int(port >> 6)] &= ~(1 << (port & 63)) }
+    /// Forgets a port.
+    func release(_ port: UInt16, _ transport: Transport) {
+        let (word, bit) = Self.place(of: port)
+        switch transport {
+        case .udp: udp[word].bitwiseAnd(~bit, ordering: .releasing)
+        case .tcp: tcp[word].bitwiseAnd(~bit, ordering: .releasing)
+        }
+    }
+
+    private static func place(of port: UInt16) -> (word: Int, bit: UInt64) {
+        (Int(port >> 6), 1 << UInt64(port & 63))
     }
 }
