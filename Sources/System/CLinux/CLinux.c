@@ -1,5 +1,6 @@
 #include "CLinux.h"
 
+#include <pthread.h>
 #include <fcntl.h>
 #include <link.h>
 #include <sched.h>
@@ -137,4 +138,16 @@ int clinux_interface_set_flags(int socket, const char *name, short flags) {
     struct ifreq request = request_for(name);
     request.ifr_flags = flags;
     return ioctl(socket, SIOCSIFFLAGS, &request);
+}
+
+int clinux_thread_start_detached(size_t stack_length, void *(*start)(void *), void *argument) {
+    pthread_attr_t attributes;
+    int error = pthread_attr_init(&attributes);
+    if (error != 0) return error;
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    pthread_attr_setstacksize(&attributes, stack_length);
+    pthread_t thread;
+    error = pthread_create(&thread, &attributes, start, argument);
+    pthread_attr_destroy(&attributes);
+    return error;
 }

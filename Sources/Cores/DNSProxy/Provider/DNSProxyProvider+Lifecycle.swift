@@ -98,6 +98,13 @@ extension DNSProxyProvider {
         startOver(at: now)
     }
 
+    /// The network has other ways, although the path to it is the same: a tunnel is up, or down. As with another path, what is under way
+    /// is asked anew, by new connections.
+    public mutating func networkChanged(at now: Instant) {
+        guard isRunning else { return }
+        startOver(at: now)
+    }
+
     /// Gives memory back.
     public mutating func shed(_ shedding: MemoryShedding) {
         if shedding.contains(.caches) {

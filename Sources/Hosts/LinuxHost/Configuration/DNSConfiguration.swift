@@ -27,6 +27,8 @@ public struct DNSConfiguration: Equatable, Sendable {
 
     /// Where questions are taken, by UDP and TCP.
     public var listen: [AddressAndPort] = []
+    /// How many threads take questions: one for two processors, up to four.
+    public var workers = max(1, WorkerCount.standard / 2)
     /// Who is asked, in the order to try them; one at least. Their names differ.
     public var upstreams: [DNSUpstreamConfiguration] = []
     /// Plain resolvers that are asked for the addresses of upstreams that are known by name only.

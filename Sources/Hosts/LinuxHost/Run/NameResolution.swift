@@ -82,17 +82,10 @@ final class NameResolution: Sendable {
     }
 
     private func startThread(_ lookUp: LookUp) -> Bool {
-        var attributes = pthread_attr_t()
-        // The calls on initialized attributes succeed: the length of the stack is a possible one.
-        guard unsafe pthread_attr_init(&attributes) == 0 else { return false }
-        defer { unsafe pthread_attr_destroy(&attributes) }
-        unsafe pthread_attr_setdetachstate(&attributes, Int32(PTHREAD_CREATE_DETACHED))
-        unsafe pthread_attr_setstacksize(&attributes, Self.stackLength)
         // The thread takes over a reference, which it gives up when it ends.
         let reference = unsafe Unmanaged.passRetained(lookUp)
-        var thread = pthread_t()
-        let error = unsafe pthread_create(
-            &thread, &attributes,
+        let error = unsafe clinux_thread_start_detached(
+            Self.stackLength,
             { argument in
                 guard let argument = unsafe argument else { return nil }
                 // What `startThread` passed.

@@ -82,13 +82,18 @@ extension RunDaemon {
     ) {
         let routing = routingOptions(of: candidates.first?.configuration ?? configuration)
         tell(.settingsApplied(id, put(settings, routing)))
+        // What was under way to servers may have to go another way.
+        dns?.routesChanged()
         // The way to the network may be another one now, or be looked up with another mark.
         observer.expectChange()
     }
 
     /// Puts settings into force, or with nil takes them back.
     mutating func put(_ settings: PacketTunnelNetworkSettings?, _ routing: RoutingOptions) -> NetworkSettingsError? {
-        guard let identifier = interface?.identifier else { return settings == nil ? nil : .networkSettingsFailed }
+        guard let identifier = interface?.identifier else { 
+            // Without an interface there is nothing to set.
+            return settings == nil || name == nil ? nil : .networkSettingsFailed
+        }
         guard var settings else { return clear(identifier) }
         if !bringsResolvers { settings.dnsSettings = nil }
         do throws(PrivilegedFailure) {
@@ -144,7 +149,8 @@ extension RunDaemon {
             case .automatic, nil: .automatic
             }
         return RoutingOptions(
-            table: table, firewallMark: quick?.tunnel.firewallMark, endpoints: endpointAddresses)
+            table: table, firewallMark: quick?.tunnel.firewallMark, endpoints: endpointAddresses,
+            routesDNSIntoTunnel: configuration.dns != nil && quick?.table == .automatic)
     }
 
     /// Where the peers are, as far as it is known.
@@ -198,7 +204,7 @@ extension RunDaemon {
     }
 
     private mutating func statusText(_ status: TunnelStatus) -> StatusText {
-        var text = StatusText(status: status, interfaceName: name.string, table: applied?.table)
+        var text = StatusText(status: status, interfaceName: name?.string, table: applied?.table)
         switch interface {
         case .none: break
         case .some(let interface):
@@ -206,6 +212,7 @@ extension RunDaemon {
             text.offloads = interface.offloadState
             text.workers = interface.workerCount
         }
+        text.dns = dns?.status()
         withDeviceIfAny { device in
             text.listenPort = device.listenPort == 0 ? nil : device.listenPort
             text.firewallMark = device.firewallMark

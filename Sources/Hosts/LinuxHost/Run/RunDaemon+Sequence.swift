@@ -42,7 +42,7 @@ extension RunDaemon {
             case .preDown: hooks.preDown
             case .postDown: hooks.postDown
             }
-        let expanded = list.map { QuickConfiguration.Hooks.expanded($0, interfaceName: name.string) }
+        let expanded = list.map { QuickConfiguration.Hooks.expanded($0, interfaceName: name?.string ?? "") }
         if !expanded.isEmpty { log.verbose("running \(expanded.count) commands") }
         commandsWent(commands.start(expanded, loop))
     }
@@ -61,6 +61,7 @@ extension RunDaemon {
 
     /// Keeps where the names of peers led to for a run that cannot look them up.
     private func rememberEndpoints() {
+        guard let name else { return }
         let endpoints = provider.rememberedEndpoints
         let memory = EndpointMemory(of: name)
         guard endpoints != memory.read() else { return }
@@ -107,13 +108,37 @@ extension RunDaemon {
         let new = loaded.value
         if new.interfaceName != name || new.controlSocket != configuration.controlSocket
             || new.offloads != configuration.offloads || new.log != configuration.log
+            || dns != nil && new.dns != nil && new.dns?.workers != dns?.workers
         {
             log.error(
-                "the interface's name, the control socket, the offloads and the log change at the next start only")
+                "the interface's name, the control socket, the offloads, the log and dns.workers change at the next start only")
+        }
+        do throws(StartFailure) {
+            try changeProxy(to: new)
+        } catch {
+            return log.error("the configuration was not taken over: \(private: error.description)")
         }
         let request = makeRequest(for: new)
         candidates.append((request.id, new))
         tell(.reload(request))
+    }
+
+    /// Makes the DNS proxy what a configuration says: starts it, changes it or ends it. It succeeds whole or changes nothing.
+    private mutating func changeProxy(to new: DaemonConfiguration) throws(StartFailure) {
+        switch (dns, new.dns) {
+        case (nil, nil): break
+        case (let service?, let wanted?): try service.reload(wanted, new.rules)
+        case (let service?, nil):
+            service.stop()
+            dns = nil
+        case (nil, let wanted?):
+            let service = try DNSService(wanted, new.rules, inbox: queries, log: log)
+            try StartFailure.wrapping("cannot start the DNS proxy") { () throws(SystemCallError) in
+                try service.start()
+            }
+            dns = service
+            serveTunnel()
+        }
     }
 
     /// A reload is done, or changed nothing.
@@ -128,7 +153,10 @@ extension RunDaemon {
             log.info(
                 "the configuration was read again: \(summary.addedPeers) peers added, \(summary.removedPeers) removed, \(summary.changedPeers) changed"
             )
-        case .failure(let failure): log.error("the configuration was not taken over: \(failure)")
+        case .failure(let failure):
+            log.error("the configuration was not taken over: \(failure)")
+            // What was under way with the old one was fine; so it can be had again.
+            if candidate != nil { try? changeProxy(to: configuration) }
         }
         // The provider knows nothing of tables, and peers may be where routes lead to now.
         let routing = routingOptions(of: configuration)

@@ -28,14 +28,22 @@ public struct RunDaemon: ~Copyable {
     }
 
     let file: String
-    let name: InterfaceName
+    /// The name of the interface; nil for sockets only.
+    let name: InterfaceName?
     let log: Log
     var configuration: DaemonConfiguration
     var loop: EventLoop
     let signals: SignalDescriptor
-    /// Nil once it was closed.
+    /// Nil once it was closed, and for sockets only.
     var interface: TunnelInterface?
-    var control: ControlServer
+    /// The way to the privileged side for sockets only; an interface has one of its own.
+    private var channel: InProcessPrivilegedChannel?
+    /// Where `wg` asks; nil without an interface.
+    var control: ControlServer?
+    /// The DNS proxy; nil when the configuration wants none.
+    var dns: DNSService?
+    /// Where the DNS proxy gets what comes out of the TUN device.
+    let queries: QueryInbox
     var messages: AppMessageServer
     let resolution: NameResolution
     var observer: PathObserver
@@ -66,8 +74,9 @@ public struct RunDaemon: ~Copyable {
     public init(_ loaded: LoadedConfiguration, log: Log) throws(StartFailure) {
         ignoreBrokenPipes()
         let configuration = loaded.value
-        guard let name = configuration.interfaceName else {
-            throw StartFailure("\(loaded.file): there is nothing to do: neither a device nor a tunnel")
+        let name = configuration.interfaceName
+        guard name != nil || configuration.dns != nil else {
+            throw StartFailure("\(loaded.file): there is nothing to do: neither a device, nor a tunnel, nor dns")
         }
         // Signals come first: threads inherit which are blocked.
         let signals = try StartFailure.wrapping("cannot watch for signals") { () throws(SystemCallError) in
@@ -76,38 +85,25 @@ public struct RunDaemon: ~Copyable {
         let loop = try StartFailure.wrapping("cannot watch for events") { () throws(SystemCallError) in
             try EventLoop()
         }
+        let queries = try StartFailure.wrapping("cannot watch for events") { () throws(SystemCallError) in
+            try QueryInbox()
+        }
         let resolution = try StartFailure.wrapping("cannot look names up") { () throws(SystemCallError) in
             try NameResolution()
         }
-        // A persistent TUN device of the name could be taken over, but not be given back as it was.
-        guard unsafe if_nametoindex(name.string) == 0 else {
-            throw StartFailure("cannot create the interface \(name): there is one of this name")
+        let openings =
+            if let name { try RunOpenings(name, configuration, queries, loop, log) } else { try RunOpenings(configuration) }
+        let dns = try configuration.dns.map { (dns) throws(StartFailure) in
+            try DNSService(dns, configuration.rules, inbox: queries, log: log)
         }
-        var interface = try TunnelInterface(
-            TunnelInterfaceOptions(name: name, offloads: configuration.offloads, socketsFollowLink: false), log: log)
-        let socket = configuration.controlSocket
-        let messages = AppMessageServer(
-            try StartFailure.wrapping("cannot listen at \(socket)") { () throws(PrivilegedFailure) in
-                try interface.channel.openMessageSocket(at: socket)
-            }, listenerToken: Token.messageListener, clientTokens: Token.messageClients)
-        let control = ControlServer(
-            try StartFailure.wrapping("cannot listen on the control socket of \(name)") {
-                () throws(PrivilegedFailure) in
-                try interface.channel.openControlSocket(for: name)
-            }, listenerToken: Token.controlListener, fileToken: Token.controlFile, clientTokens: Token.controlClients)
-        let observer = PathObserver(
-            try StartFailure.wrapping("cannot follow the network") { () throws(PrivilegedFailure) in
-                try interface.channel.openNetlink()
-            })
-        try StartFailure.wrapping("cannot serve the interface") { () throws(SystemCallError) in
-            try interface.start(with: loop)
+        try StartFailure.wrapping("cannot serve") { () throws(SystemCallError) in
             try loop.register(signals.descriptor, token: Token.signals, interest: .readable)
             try loop.register(resolution.wakeUp.descriptor, token: Token.resolution, interest: .readable)
-            try control.register(with: loop)
-            try messages.register(with: loop)
+            try openings.messages.register(with: loop)
+            try dns?.start()
         }
         do throws(SystemCallError) {
-            try observer.netlink.register(with: loop, token: Token.path)
+            try openings.observer.netlink.register(with: loop, token: Token.path)
         } catch { throw StartFailure("cannot follow the network: \(error)") }
         file = loaded.file
         self.name = name
@@ -115,14 +111,19 @@ public struct RunDaemon: ~Copyable {
         self.configuration = configuration
         self.signals = signals
         self.loop = loop
-        self.interface = consume interface
-        self.control = control
-        self.messages = messages
+        interface = openings.interface
+        channel = openings.channel
+        control = openings.control
+        self.dns = dns
+        self.queries = queries
+        messages = openings.messages
         self.resolution = resolution
-        self.observer = observer
+        observer = openings.observer
         // Revisions of an earlier run are never those of this one.
         provider = PacketTunnelProvider(
-            rememberedEndpoints: EndpointMemory(of: name).read(), revision: HostClock.wallClock().seconds << 20)
+            rememberedEndpoints: name.map { EndpointMemory(of: $0).read() } ?? [:],
+            revision: HostClock.wallClock().seconds << 20)
+        serveTunnel()
     }
 
     /// Runs until the end. Returns the exit status: 0 when it was asked to end and all went well.
@@ -150,6 +151,19 @@ public struct RunDaemon: ~Copyable {
         return exitStatus ?? 1
     }
 
+    /// Lets the DNS proxy answer what comes out of the TUN device, where there are both.
+    mutating func serveTunnel() {
+        switch interface {
+        case .none: break
+        case .some(let interface):
+            do throws(SystemCallError) {
+                try dns?.serve(interface.duplicateDevice())
+            } catch {
+                log.error("the DNS proxy cannot answer what comes from the interface: \(public: error.description)")
+            }
+        }
+    }
+
     // MARK: The loop
 
     private func nextDeadline() -> Instant? {
@@ -169,10 +183,10 @@ public struct RunDaemon: ~Copyable {
         switch event.token {
         case Token.signals: readSignals()
         case Token.controlListener:
-            control.accept(loop)
+            control?.accept(loop)
             // Without the interface there is nothing that they could ask about.
-            if isInterfaceClosed { control.removeAll() }
-        case Token.controlFile: _ = control.isFileRemoved()
+            if isInterfaceClosed { control?.removeAll() }
+        case Token.controlFile: _ = control?.isFileRemoved()
         case Token.messageListener: messages.accept(loop)
         case Token.resolution: readOutcomes()
         case Token.path: observer.readChanges()
@@ -187,7 +201,9 @@ public struct RunDaemon: ~Copyable {
         let now = HostClock.now()
         if observer.isDue(at: now) {
             restoreSettings()
-            tell(.pathChanged(currentPath()))
+            let path = currentPath()
+            dns?.pathChanged(path)
+            tell(.pathChanged(path))
         }
         if let deadline = provider.nextDeadline, deadline <= now { perform(provider.handleDeadlines(at: now)) }
         settle()
@@ -201,6 +217,7 @@ public struct RunDaemon: ~Copyable {
         let began = Instant(nanoseconds: now.nanoseconds - min(now.nanoseconds, sleep.nanoseconds))
         perform(provider.handle(.sleep, at: began))
         perform(provider.handle(.wake, at: now))
+        dns?.machineSlept()
     }
 
     /// Lets the device do what it has to do by itself, and tells the provider of it.
@@ -214,9 +231,9 @@ public struct RunDaemon: ~Copyable {
     }
 
     private mutating func serveControl(_ token: UInt64) {
-        guard let client = control.client(token) else { return }
+        guard let client = control?.client(token) ?? nil else { return }
         let isAlive = client.connection.serve(at: HostClock.now(), for: &self)
-        control.served(client, token, isAlive: isAlive, loop)
+        control?.served(client, token, isAlive: isAlive, loop)
     }
 
     private mutating func readSignals() {
@@ -254,7 +271,7 @@ public struct RunDaemon: ~Copyable {
             id: PacketTunnelProvider.RequestID(rawValue: nextRequest),
             configuration: configuration.tunnel?.quick.tunnel ?? TunnelConfiguration(),
             overrides: DeviceOverrides(
-                name: name.string, addresses: device?.addresses, mtu: device?.mtu,
+                name: name?.string, addresses: device?.addresses, mtu: device?.mtu,
                 includedRoutes: device?.includedRoutes, excludedRoutes: device?.excludedRoutes))
     }
 
@@ -311,20 +328,30 @@ public struct RunDaemon: ~Copyable {
     private mutating func close() {
         commands.terminate()
         messages.removeAll()
-        control.removeAll()
+        control?.removeAll()
         closeInterface()
+        dns?.stop()
+        try? channel?.removeControlSocket(messages.listener.identifier)
     }
 
     /// Takes back what is left of the settings, and lets go of the interface, which disappears.
     mutating func closeInterface() {
+        dns?.serve(nil)
         guard var interface = interface.take() else { return }
         for note in (try? interface.channel.clearSettings(of: interface.identifier)) ?? [] {
             log.error("\(public: note.description)")
         }
-        try? interface.channel.removeControlSocket(control.listener.identifier)
+        if let identifier = controlIdentifier { try? interface.channel.removeControlSocket(identifier) }
         try? interface.channel.removeControlSocket(messages.listener.identifier)
         interface.close(loop)
-        control.removeAll()
+        control?.removeAll()
+    }
+
+    private var controlIdentifier: ControlSocketIdentifier? {
+        switch control {
+        case .some(let control): control.listener.identifier
+        case .none: nil
+        }
     }
 
     private var isInterfaceClosed: Bool {

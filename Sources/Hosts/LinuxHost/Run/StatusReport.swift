@@ -47,6 +47,7 @@ public struct StatusReport: Sendable {
             let counts = drops.names.map { "\($0) \(drops.number($0) ?? 0)" }
             lines.append("  dropped: \(counts.joined(separator: ", "))")
         }
+        if let dns = root.object("dns") { lines += ["", "dns:"] + Self.lines(dns) }
         for peer in root.objects("peers") {
             lines += ["", "peer: \(peer.string("publicKey") ?? "")"] + Self.lines(peer, now)
         }
@@ -71,6 +72,28 @@ public struct StatusReport: Sendable {
     /// The first that is not "on".
     private static func worst(_ conditions: [String?]) -> String {
         conditions.first { $0 != "on" }.map { $0 ?? "unknown" } ?? "on"
+    }
+
+    private static func lines(_ dns: Fields) -> [String] {
+        let queries = dns.object("queries")
+        let count = { (name: String) in queries?.number(name) ?? 0 }
+        var lines = [
+            "  queries: \(count("all")), from the cache \(count("cacheHits")), from servers \(count("forwarded")), "
+                + "blocked \(count("blocked")), local \(count("local")), failed \(count("failed"))"
+        ]
+        if let cache = dns.object("cache") {
+            lines.append(
+                "  cache: \(cache.number("answers") ?? 0) answers in \(cache.number("usedBytes") ?? 0) bytes of "
+                    + "\(cache.number("bytes") ?? 0)")
+        }
+        for upstream in dns.objects("upstreams") {
+            var line = "  upstream \(upstream.string("name") ?? ""): \(upstream.boolean("down") ? "down" : "up")"
+            line += ", \(upstream.string("transport") ?? "")"
+            line += ", \(upstream.number("answers") ?? 0) answers, \(upstream.number("failures") ?? 0) failures"
+            if let reason = upstream.string("problem") ?? upstream.string("lastFailure") { line += " (last: \(reason))" }
+            lines.append(line)
+        }
+        return lines
     }
 
     private static func lines(_ peer: Fields, _ now: UInt64) -> [String] {

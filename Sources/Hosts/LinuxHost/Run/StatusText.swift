@@ -26,6 +26,8 @@ struct StatusText {
     var peers: [PeerSnapshot] = []
     /// What was dropped, by reason.
     var drops: [(DropReason, UInt64)] = []
+    /// How the DNS proxy is doing; nil without one.
+    var dns: DNSServiceStatus?
     /// The line.
     var json: JSONText {
         var members: [(String, JSONText)] = [
@@ -43,6 +45,7 @@ struct StatusText {
         members.append(("settings", status.settings.map { Self.settings($0) } ?? .null))
         members.append(("workers", .number(UInt64(workers))))
         members.append(("offloads", offloads.map { Self.offloads($0) } ?? .null))
+        members.append(("dns", dns?.json ?? .null))
         members.append(("peers", .array(status.peers.map { peer($0) })))
         members.append(("drops", .object(drops.map { ("\($0.0)", JSONText.number($0.1)) })))
         return .object(members)

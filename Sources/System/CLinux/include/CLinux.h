@@ -54,6 +54,8 @@ void clinux_release_code(void);
 int clinux_pidfd_open(int process);
 // How many processors the process may run on; −1 with errno.
 int clinux_processor_count(void);
+// Starts a thread with a stack of this many bytes that nobody waits for. Returns 0 or an error number.
+int clinux_thread_start_detached(size_t stack_length, void *(*start)(void *), void *argument);
 int clinux_spawn_set_working_directory(posix_spawn_file_actions_t *actions, const char *path);
 int clinux_spawn_flag_new_session(void);
 // The message for an error number: a static string, or null when there is no such number.

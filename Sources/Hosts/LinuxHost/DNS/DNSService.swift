@@ -1,0 +1,332 @@
+internal import ByteAccess
+internal import DNSProxy
+internal import Glibc
+internal import LDNSMessage
+internal import Provider
+internal import WireGuard
+
+/// The DNS proxy on Linux: the thread that it runs in, with an event loop of its own.
+///
+/// ```
+///   listening sockets ─▶ ┌─────────────┐ queries  ┌────────────────┐ exchanges  ┌─────────────┐
+///   further threads ───▶ │ client side │ ───────▶ │ proxy (core)   │ ─────────▶ │ server side │ ──▶ UDP, TCP, TLS, HTTPS
+///   TUN device ────────▶ └─────────────┘ ◀─────── └────────────────┘ ◀───────── └─────────────┘
+///                                        answers                      answers
+/// ```
+///
+/// Sharing it is sound: the loop and both sides belong to its thread; the owner's thread reaches them by `onThread` only, while this
+/// one stands still.
+@safe final class DNSService: @unchecked Sendable {
+    private enum Token {
+        static let order: UInt64 = 0
+        static let proxy: UInt64 = 1
+        static let inbox: UInt64 = 2
+    }
+
+    private let shared: SharedProxy
+    private let inbox: QueryInbox
+    private let log: Log
+    /// How many threads take queries.
+    let workers: Int
+    private var configuration: DNSConfiguration
+
+    private var loop: EventLoop
+    private var clients: ClientSide
+    private var servers: ServerSide
+    private var tunnel: TunnelAnswers?
+    private var output = [UInt8](repeating: 0, count: DNSProxyProvider.answerCapacity)
+
+    private let orderGiven: WakeUp
+    private let orderDone: UnsafeMutablePointer<sem_t>
+    private var order: (() -> Void)?
+    private var thread: pthread_t?
+    private var isEnding = false
+
+    /// Opens what a configuration asks for. Nothing is answered before `start`.
+    ///
+    /// - Throws: `StartFailure` with what could not be had; what was opened before is closed.
+    init(
+        _ configuration: DNSConfiguration, _ rules: RuleConfiguration?, inbox: QueryInbox, log: Log
+    ) throws(StartFailure) {
+        let shared = try Self.watching { () throws(SystemCallError) in try SharedProxy() }
+        let orderGiven = try Self.watching { () throws(SystemCallError) in try WakeUp() }
+        let loop = try Self.watching { () throws(SystemCallError) in try EventLoop() }
+        let servers = try ServerSide(
+            configuration.upstreams, bootstrap: configuration.bootstrap, ownPorts: inbox.ownPorts, shared: shared, log: log)
+        let clients = try ClientSide(
+            listen: configuration.listen, clientIdle: configuration.clientIdle, workers: configuration.workers, shared: shared, log: log)
+        do throws(DNSProxyError) {
+            try shared.proxy.start(DNSProxyConfiguration(configuration, rules), at: HostClock.now())
+        } catch { throw StartFailure("dns: \(error)") }
+        self.shared = shared
+        self.inbox = inbox
+        self.log = log
+        workers = configuration.workers
+        self.configuration = configuration
+        self.loop = loop
+        self.orderGiven = orderGiven
+        self.clients = clients
+        self.servers = servers
+        unsafe orderDone = .allocate(capacity: 1)
+        unsafe orderDone.initialize(to: sem_t())
+        // A semaphore between threads that starts at zero is always accepted.
+        unsafe sem_init(orderDone, 0, 0)
+    }
+
+    private static func watching<Result: ~Copyable>(
+        _ body: () throws(SystemCallError) -> Result
+    ) throws(StartFailure) -> Result {
+        try StartFailure.wrapping("cannot watch for DNS queries", body)
+    }
+
+    deinit {
+        // The thread has ended, or never began: nobody uses the semaphore any more.
+        unsafe sem_destroy(orderDone)
+        unsafe orderDone.deallocate()
+    }
+
+    // MARK: For the owner's thread
+
+    /// Starts the threads.
+    func start() throws(SystemCallError) {
+        try loop.register(orderGiven.descriptor, token: Token.order, interest: .readable)
+        try loop.register(shared.wakeUp.descriptor, token: Token.proxy, interest: .readable)
+        try loop.register(inbox.wakeUp.descriptor, token: Token.inbox, interest: .readable)
+        try clients.register(with: loop)
+        try clients.startWorkers()
+        // The thread takes over a reference, which it gives up when it ends.
+        let reference = unsafe Unmanaged.passRetained(self)
+        var thread = pthread_t()
+        let error = unsafe pthread_create(
+            &thread, nil,
+            { argument in
+                guard let argument = unsafe argument else { return nil }
+                // What `start` passed.
+                unsafe Unmanaged<DNSService>.fromOpaque(argument).takeRetainedValue().run()
+                return nil
+            }, reference.toOpaque())
+        guard error == 0 else {
+            unsafe reference.release()
+            throw SystemCallError("pthread_create", errno: error)
+        }
+        self.thread = thread
+    }
+
+    /// Answers what comes out of a TUN device too; with nil no more.
+    func serve(_ tun: consuming TUNDevice?) {
+        var answers: TunnelAnswers?
+        switch consume tun {
+        case .some(let tun): answers = TunnelAnswers(tun)
+        case .none: break
+        }
+        onThread {
+            swap(&answers, &tunnel)
+            inbox.isOpen = tunnel != nil
+        }
+    }
+
+    /// Makes the proxy what a configuration says. It succeeds whole or changes nothing.
+    func reload(_ new: DNSConfiguration, _ rules: RuleConfiguration?) throws(StartFailure) {
+        var result: Result<Void, StartFailure> = .success(())
+        onThread {
+            do throws(StartFailure) { try change(to: new, rules) } catch { result = .failure(error) }
+        }
+        try result.get()
+    }
+
+    /// The way to the network is this one now.
+    func pathChanged(_ path: NetworkPath) {
+        onThread { shared.withProxy { $0.pathChanged(path, at: HostClock.now()) } }
+    }
+
+    /// The same addresses may be reached by other ways now.
+    func routesChanged() {
+        onThread { shared.withProxy { $0.networkChanged(at: HostClock.now()) } }
+    }
+
+    /// The machine slept and is awake again.
+    func machineSlept() {
+        onThread {
+            shared.withProxy { proxy in
+                proxy.sleep()
+                proxy.wake(at: HostClock.now())
+            }
+        }
+    }
+
+    /// How the proxy is doing.
+    func status() -> DNSServiceStatus {
+        var status: DNSServiceStatus?
+        onThread {
+            status = DNSServiceStatus(
+                proxy: shared.withProxy { $0.status(at: HostClock.now()) }, clients: clients.counts,
+                servers: servers.status, lostInTunnel: inbox.droppedCount)
+        }
+        guard let status else { preconditionFailure("an order that was not carried out") }
+        return status
+    }
+
+    /// Ends the threads. Who waits for an answer is told that there is nobody.
+    func stop() {
+        inbox.isOpen = false
+        guard let thread else { return }
+        onThread {
+            clients.stopWorkers()
+            shared.withProxy { $0.stop(.providerDisabled, at: HostClock.now()) }
+            act()
+            clients.close(loop)
+            servers.close(loop)
+            tunnel = nil
+            isEnding = true
+        }
+        pthread_join(thread, nil)
+        self.thread = nil
+    }
+
+    /// Runs `body` on the proxy's thread, between two turns, and waits for it.
+    private func onThread(_ body: () -> Void) {
+        guard thread != nil else { return body() }
+        withoutActuallyEscaping(body) { body in
+            order = body
+            orderGiven.signal()
+            // Only a signal handler interrupts the wait, and there is none; to wait again is right in any case.
+            while unsafe sem_wait(orderDone) != 0 {}
+            order = nil
+        }
+    }
+
+    // MARK: The thread
+
+    private func run() {
+        var events = EventBuffer(capacity: 64)
+        while !isEnding {
+            do throws(SystemCallError) {
+                try loop.wait(until: nextDeadline(), into: &events)
+            } catch {
+                // Nothing but a wrong argument or a lack of memory in the kernel does this to a loop that was set up.
+                preconditionFailure("the DNS proxy's loop failed: \(error)")
+            }
+            var isOrdered = false
+            for index in 0..<events.count {
+                let event = events[index]
+                switch event.token {
+                case Token.order: isOrdered = orderGiven.clear()
+                case Token.proxy: _ = shared.wakeUp.clear()
+                case Token.inbox: readInbox()
+                default:
+                    if !clients.handle(event, loop) { _ = servers.handle(event, loop) }
+                }
+            }
+            handleDeadlines()
+            act()
+            if isOrdered {
+                order?()
+                if !isEnding { act() }
+                unsafe sem_post(orderDone)
+            }
+        }
+    }
+
+    private func nextDeadline() -> Instant? {
+        [shared.withProxy { $0.nextDeadline }, clients.nextDeadline, servers.nextDeadline].lazy.compactMap(\.self).min()
+    }
+
+    private func handleDeadlines() {
+        let now = HostClock.now()
+        shared.withProxy { proxy in
+            if let deadline = proxy.nextDeadline, deadline <= now { proxy.handleDeadlines(at: now) }
+        }
+        if let deadline = clients.nextDeadline, deadline <= now { clients.handleDeadlines(at: now, loop) }
+        if let deadline = servers.nextDeadline, deadline <= now { servers.handleDeadlines(at: now, loop) }
+    }
+
+    /// Does what the proxy wants done, and what comes of that.
+    private func act() {
+        var actions = takeActions()
+        while !actions.isEmpty {
+            let now = HostClock.now()
+            for action in actions { perform(action, at: now) }
+            servers.flush(at: now, loop)
+            actions = takeActions()
+        }
+        servers.flush(at: HostClock.now(), loop)
+        clients.flush(loop)
+    }
+
+    private func takeActions() -> [DNSProxyAction] { shared.withProxy { $0.takeActions() } }
+
+    private func perform(_ action: DNSProxyAction, at now: Instant) {
+        switch action {
+        case .exchange(let exchange): servers.begin(exchange, at: now, loop)
+        case .cancel(let id): servers.cancel(id, at: now, loop)
+        case .answer(let client, let answer): deliver(answer, to: client)
+        case .resetConnections: servers.resetConnections(at: now, loop)
+        case .log(let level, let message): log.write(message, importance: level)
+        }
+    }
+
+    private func deliver(_ answer: [UInt8], to token: ClientToken) {
+        guard ClientKind(of: token) == .datagram else { return clients.deliver(answer, to: token, loop) }
+        shared.lock()
+        let client = shared.datagramClients.take(token)
+        shared.unlock()
+        guard let client else { return }
+        switch client.origin {
+        case .socket: clients.deliver(answer, to: client)
+        case .tunnel: tunnel?.send(answer.span.octets, to: client.client, from: client.server)
+        }
+    }
+
+    // MARK: Queries from the TUN device
+
+    private func readInbox() {
+        _ = inbox.wakeUp.clear()
+        for query in inbox.takeAll() { answer(query) }
+    }
+
+    private func answer(_ query: QueryInbox.Query) {
+        var buffer: [UInt8] = []
+        swap(&buffer, &output)
+        var span = buffer.mutableSpan
+        var output = span.mutableOctets
+        shared.lock()
+        let decision = shared.proxy.handle(
+            query: query.bytes.span.octets, from: shared.datagramClients.nextToken, by: .udp, at: HostClock.now(),
+            into: &output)
+        if decision == .pending {
+            shared.datagramClients.add(
+                DatagramClient(origin: .tunnel, client: query.client, server: query.server))
+        }
+        shared.unlock()
+        if case .answer(let count) = decision {
+            tunnel?.send(output.bytes.extracting(..<count), to: query.client, from: query.server)
+        }
+        self.output = buffer
+    }
+
+    // MARK: Another configuration
+
+    private func change(to new: DNSConfiguration, _ rules: RuleConfiguration?) throws(StartFailure) {
+        let hasOtherServers =
+            configuration.upstreams != new.upstreams || configuration.bootstrap != new.bootstrap
+        var servers: ServerSide?
+        if hasOtherServers {
+            servers = try ServerSide(
+                new.upstreams, bootstrap: new.bootstrap, ownPorts: inbox.ownPorts, shared: shared, log: log)
+        }
+        try clients.changeListeners(to: new.listen, clientIdle: new.clientIdle, loop)
+        do throws(DNSProxyError) {
+            // The queries that are under way are asked anew, of the new servers.
+            shared.lock()
+            defer { shared.unlock() }
+            try shared.proxy.reload(DNSProxyConfiguration(new, rules), at: HostClock.now())
+        } catch {
+            throw StartFailure("dns: \(error)")
+        }
+        configuration = new
+        if var servers {
+            swap(&servers, &self.servers)
+            servers.close(loop)
+        }
+    }
+}

@@ -1,0 +1,44 @@
+internal import DNSProxy
+internal import Provider
+
+extension DNSServiceStatus {
+    /// The part `dns` of the status.
+    var json: JSONText {
+        let counters = proxy.counters
+        return .object([
+            (
+                "queries",
+                .object([
+                    ("all", .number(counters.queries)), ("cacheHits", .number(counters.cacheHits)),
+                    ("blocked", .number(counters.blocked)), ("rebinding", .number(counters.rebinding)),
+                    ("local", .number(counters.local)), ("refused", .number(counters.refused)),
+                    ("merged", .number(counters.merged)), ("forwarded", .number(counters.forwarded)),
+                    ("failed", .number(counters.failed)), ("overloaded", .number(counters.overloaded)),
+                    ("abandoned", .number(counters.abandoned)),
+                    ("dropped", .number(counters.droppedWithoutHeader + counters.droppedAnswers)),
+                    ("lostInTunnel", .number(lostInTunnel)),
+                ])
+            ),
+            ("wrongAnswers", .number(counters.wrongAnswers)), ("lookups", .number(proxy.lookups)),
+            ("waiting", .number(proxy.waiting)),
+            (
+                "cache",
+                .object([
+                    ("answers", .number(proxy.cachedAnswers)), ("usedBytes", .number(proxy.cacheUsedByteCount)),
+                    ("bytes", .number(proxy.cacheByteCount)),
+                ])
+            ), ("clients", clients.json),
+            ("upstreams", .array(zip(proxy.upstreams, servers).map { Self.json($0, $1) })),
+        ])
+    }
+
+    private static func json(_ upstream: UpstreamStatus, _ server: ServerStatus) -> JSONText {
+        .object([
+            ("name", .string(upstream.name)), ("transport", .string("\(upstream.transport)")),
+            ("down", .boolean(upstream.isDown)), ("exchanges", .number(upstream.exchanges)),
+            ("answers", .number(upstream.answers)), ("failures", .number(upstream.failures)),
+            ("lastFailure", .optional(upstream.lastFailure?.description)),
+            ("losesCase", .boolean(upstream.losesCase)),
+        ] + server.members)
+    }
+}
