@@ -53,8 +53,12 @@ internal import WireGuard
         let loop = try Self.watching { () throws(SystemCallError) in try EventLoop() }
         let servers = try ServerSide(
             configuration.upstreams, bootstrap: configuration.bootstrap, ownPorts: inbox.ownPorts, shared: shared, log: log)
-        let clients = try ClientSide(
-            listen: configuration.listen, clientIdle: configuration.clientIdle, workers: configuration.workers, shared: shared, log: log)
+        let clients: ClientSide
+        do throws(ClientSideError) {
+            clients = try ClientSide(
+                listen: configuration.listen, clientIdle: configuration.clientIdle, workers: configuration.workers,
+                shared: shared, log: log)
+        } catch { throw StartFailure("\(error)") }
         do throws(DNSProxyError) {
             try shared.proxy.start(DNSProxyConfiguration(configuration, rules), at: HostClock.now())
         } catch { throw StartFailure("dns: \(error)") }
@@ -171,7 +175,6 @@ internal import WireGuard
         inbox.isOpen = false
         guard let thread else { return }
         onThread {
-            clients.stopWorkers()
             shared.withProxy { $0.stop(.providerDisabled, at: HostClock.now()) }
             act()
             clients.close(loop)
@@ -250,7 +253,7 @@ internal import WireGuard
             actions = takeActions()
         }
         servers.flush(at: HostClock.now(), loop)
-        clients.flush(loop)
+        clients.flush()
     }
 
     private func takeActions() -> [DNSProxyAction] { shared.withProxy { $0.takeActions() } }
@@ -259,21 +262,12 @@ internal import WireGuard
         switch action {
         case .exchange(let exchange): servers.begin(exchange, at: now, loop)
         case .cancel(let id): servers.cancel(id, at: now, loop)
-        case .answer(let client, let answer): deliver(answer, to: client)
+        case .answer(let token, let answer):
+            if let client = clients.deliver(answer, to: token, loop) {
+                tunnel?.send(answer.span.octets, to: client.client, from: client.server)
+            }
         case .resetConnections: servers.resetConnections(at: now, loop)
         case .log(let level, let message): log.write(message, importance: level)
-        }
-    }
-
-    private func deliver(_ answer: [UInt8], to token: ClientToken) {
-        guard ClientKind(of: token) == .datagram else { return clients.deliver(answer, to: token, loop) }
-        shared.lock()
-        let client = shared.datagramClients.take(token)
-        shared.unlock()
-        guard let client else { return }
-        switch client.origin {
-        case .socket: clients.deliver(answer, to: client)
-        case .tunnel: tunnel?.send(answer.span.octets, to: client.client, from: client.server)
         }
     }
 
@@ -314,7 +308,9 @@ internal import WireGuard
             servers = try ServerSide(
                 new.upstreams, bootstrap: new.bootstrap, ownPorts: inbox.ownPorts, shared: shared, log: log)
         }
-        try clients.changeListeners(to: new.listen, clientIdle: new.clientIdle, loop)
+        do throws(ClientSideError) {
+            try clients.changeListeners(to: new.listen, loop)
+        } catch { throw StartFailure("\(error)") }
         do throws(DNSProxyError) {
             // The queries that are under way are asked anew, of the new servers.
             shared.lock()
@@ -323,6 +319,7 @@ internal import WireGuard
         } catch {
             throw StartFailure("dns: \(error)")
         }
+        clients.setClientIdle(new.clientIdle)
         configuration = new
         if var servers {
             swap(&servers, &self.servers)

@@ -27,8 +27,30 @@ extension DNSServiceStatus {
                     ("answers", .number(proxy.cachedAnswers)), ("usedBytes", .number(proxy.cacheUsedByteCount)),
                     ("bytes", .number(proxy.cacheByteCount)),
                 ])
-            ), ("clients", clients.json),
+            ), ("clients", Self.json(clients)),
             ("upstreams", .array(zip(proxy.upstreams, servers).map { Self.json($0, $1) })),
+        ])
+    }
+
+    private static func json(_ clients: ClientCounts) -> JSONText {
+        let (datagrams, streams) = (clients.datagrams, clients.streams)
+        return .object([
+            (
+                "udp",
+                .object([
+                    ("received", .number(datagrams.received)), ("sent", .number(datagrams.sent)),
+                    ("bufferFull", .number(datagrams.bufferFull)), ("failed", .number(datagrams.failed)),
+                ])
+            ),
+            (
+                "tcp",
+                .object([
+                    ("connected", .number(streams.connected)), ("accepted", .number(streams.accepted)),
+                    ("refused", .number(streams.refused)), ("displaced", .number(streams.displaced)),
+                    ("timedOut", .number(streams.timedOut)), ("malformed", .number(streams.malformed)),
+                    ("overfull", .number(streams.overfull)), ("left", .number(streams.left)),
+                ])
+            ),
         ])
     }
 
