@@ -47,7 +47,7 @@ def main() -> int:
     short = [check for check in selected if not check.is_long]
     runs = [_run(check, f"{prefix}{number:03d}", command, arguments.keep_logs)
             for number, check in enumerate(long + short)]
-    return Runner(prefix, len(long) + arguments.jobs, arguments.keep_logs).execute(runs)
+    return Runner(prefix, len(long) + arguments.jobs, arguments.keep_logs, measures_time=True).execute(runs)
 
 
 def _parse() -> argparse.Namespace:

@@ -51,8 +51,7 @@ internal import WireGuard
         let shared = try Self.watching { () throws(SystemCallError) in try SharedProxy() }
         let orderGiven = try Self.watching { () throws(SystemCallError) in try WakeUp() }
         let loop = try Self.watching { () throws(SystemCallError) in try EventLoop() }
-        let servers = try ServerSide(
-            configuration.upstreams, bootstrap: configuration.bootstrap, ownPorts: inbox.ownPorts, shared: shared, log: log)
+        let servers = try Self.openServers(of: configuration, shared, inbox, log)
         let clients: ClientSide
         do throws(ClientSideError) {
             clients = try ClientSide(
@@ -75,6 +74,16 @@ internal import WireGuard
         unsafe orderDone.initialize(to: sem_t())
         // A semaphore between threads that starts at zero is always accepted.
         unsafe sem_init(orderDone, 0, 0)
+    }
+
+    private static func openServers(
+        of configuration: DNSConfiguration, _ shared: SharedProxy, _ inbox: QueryInbox, _ log: Log
+    ) throws(StartFailure) -> ServerSide {
+        do throws(ServerStartError) {
+            return try ServerSide(
+                configuration.upstreams, bootstrap: configuration.bootstrap, client: shared, ports: inbox.ownPorts,
+                log: log)
+        } catch { throw StartFailure("\(error)") }
     }
 
     private static func watching<Result: ~Copyable>(
@@ -249,10 +258,10 @@ internal import WireGuard
         while !actions.isEmpty {
             let now = HostClock.now()
             for action in actions { perform(action, at: now) }
-            servers.flush(at: now, loop)
+            servers.flush(loop)
             actions = takeActions()
         }
-        servers.flush(at: HostClock.now(), loop)
+        servers.flush(loop)
         clients.flush()
     }
 
@@ -305,8 +314,7 @@ internal import WireGuard
             configuration.upstreams != new.upstreams || configuration.bootstrap != new.bootstrap
         var servers: ServerSide?
         if hasOtherServers {
-            servers = try ServerSide(
-                new.upstreams, bootstrap: new.bootstrap, ownPorts: inbox.ownPorts, shared: shared, log: log)
+            servers = try Self.openServers(of: new, shared, inbox, log)
         }
         do throws(ClientSideError) {
             try clients.changeListeners(to: new.listen, loop)

@@ -60,7 +60,10 @@ extension DNSServiceStatus {
             ("down", .boolean(upstream.isDown)), ("exchanges", .number(upstream.exchanges)),
             ("answers", .number(upstream.answers)), ("failures", .number(upstream.failures)),
             ("lastFailure", .optional(upstream.lastFailure?.description)),
-            ("losesCase", .boolean(upstream.losesCase)),
-        ] + server.members)
+            ("losesCase", .boolean(upstream.losesCase)), ("connections", .number(server.openConnectionCount)),
+            ("addresses", .strings(server.addresses)), ("addressesFrom", .string(server.addressSource.rawValue)),
+            ("failedResolutions", .number(server.failedResolutionCount)),
+            ("trustProblem", .optional(server.trustProblem?.text)), ("lastProblem", .optional(server.lastProblem?.text)),
+        ])
     }
 }

@@ -84,7 +84,7 @@ final class QueryInbox: Sendable {
             bytes.bigEndianUInt16(at: header.headerLength + 2) == Self.servicePort,
             header.version == .v6 || bytes.bigEndianUInt16(at: 6) & 0x3FFF == 0
         else { return false }
-        return !ownPorts.contains(bytes.bigEndianUInt16(at: header.headerLength))
+        return !ownPorts.contains(bytes.bigEndianUInt16(at: header.headerLength), .udp)
     }
 
     private static func query(in packet: RawSpan) -> Query? {
