@@ -196,7 +196,12 @@ let wrongFlows: [WrongConfiguration] = [
         "{ rules: { lists: [{ url: 'https://a.example/', format: 'rpz' }] } }",
         "1: rules.lists[0].format: expected \"auto\", \"hosts\", \"domains\" or \"adblock\""),
     .init("{ rules: { files: ['ads.rules'] } }", "1: rules.files[0]: expected an absolute path"),
-    .init("{ rules: { inline: [''] } }", "1: rules.inline[0]: expected a rule such as ||ads.example^ or @@||good.example^"),
+    .init(
+        "{ rules: { inline: [''] } }",
+        "1: rules.inline[0]: expected a rule such as ||ads.example^ or @@||good.example^"),
+    .init(
+        "{ rules: { inline: ['||ads.example^$important'] } }",
+        "1: rules.inline[0]: expected a rule such as ||ads.example^ or @@||good.example^"),
     .init(
         "{ rules: { blockedAnswer: 'NXDOMAIN' } }",
         "1: rules.blockedAnswer: expected \"zero\", \"nxdomain\", \"nodata\" or \"refused\""),

@@ -5,7 +5,9 @@ internal import Provider
 extension DNSProxyConfiguration {
     /// What the core is told of a daemon's configuration. Servers are in the same order.
     init(_ dns: DNSConfiguration, _ rules: RuleConfiguration?) {
-        let indices = Dictionary(dns.upstreams.enumerated().map { ($1.name, UpstreamID(index: $0)) }) { first, _ in first }
+        let indices = Dictionary(dns.upstreams.enumerated().map { ($1.name, UpstreamID(index: $0)) }) { first, _ in
+            first
+        }
         self.init(
             upstreams: dns.upstreams.map { upstream in
                 DNSUpstream(

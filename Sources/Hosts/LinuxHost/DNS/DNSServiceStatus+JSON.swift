@@ -63,7 +63,8 @@ extension DNSServiceStatus {
             ("losesCase", .boolean(upstream.losesCase)), ("connections", .number(server.openConnectionCount)),
             ("addresses", .strings(server.addresses)), ("addressesFrom", .string(server.addressSource.rawValue)),
             ("failedResolutions", .number(server.failedResolutionCount)),
-            ("trustProblem", .optional(server.trustProblem?.text)), ("lastProblem", .optional(server.lastProblem?.text)),
+            ("trustProblem", .optional(server.trustProblem?.text)),
+            ("lastProblem", .optional(server.lastProblem?.text)),
         ])
     }
 }

@@ -43,7 +43,9 @@ struct DatagramClients: Sendable {
     /// Takes the client of a token; nil when it is gone.
     mutating func take(_ token: ClientToken) -> DatagramClient? {
         let slot = Int(token.rawValue & 0xFF_FFFF)
-        guard slots.indices.contains(slot), self.token(slot) == token, let client = slots[slot].client else { return nil }
+        guard slots.indices.contains(slot), self.token(slot) == token, let client = slots[slot].client else {
+            return nil
+        }
         slots[slot].generation &+= 1
         slots[slot].client = nil
         free.append(slot)

@@ -90,7 +90,7 @@ extension RunDaemon {
 
     /// Puts settings into force, or with nil takes them back.
     mutating func put(_ settings: PacketTunnelNetworkSettings?, _ routing: RoutingOptions) -> NetworkSettingsError? {
-        guard let identifier = interface?.identifier else { 
+        guard let identifier = interface?.identifier else {
             // Without an interface there is nothing to set.
             return settings == nil || name == nil ? nil : .networkSettingsFailed
         }

@@ -111,7 +111,8 @@ extension RunDaemon {
             || dns != nil && new.dns != nil && new.dns?.workers != dns?.workers
         {
             log.error(
-                "the interface's name, the control socket, the offloads, the log and dns.workers change at the next start only")
+                "the interface's name, the control socket, the offloads, the log and dns.workers change at the next start only"
+            )
         }
         do throws(StartFailure) {
             try changeProxy(to: new)

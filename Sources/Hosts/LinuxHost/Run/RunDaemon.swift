@@ -92,7 +92,9 @@ public struct RunDaemon: ~Copyable {
             try NameResolution()
         }
         let openings =
-            if let name { try RunOpenings(name, configuration, queries, loop, log) } else { try RunOpenings(configuration) }
+            if let name { try RunOpenings(name, configuration, queries, loop, log) } else {
+                try RunOpenings(configuration)
+            }
         let dns = try configuration.dns.map { (dns) throws(StartFailure) in
             try DNSService(dns, configuration.rules, inbox: queries, log: log)
         }

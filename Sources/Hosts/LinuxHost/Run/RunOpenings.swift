@@ -74,7 +74,8 @@ struct RunOpenings: ~Copyable {
             try StartFailure.wrapping("cannot listen on the control socket of \(name)") {
                 () throws(PrivilegedFailure) in
                 try channel.openControlSocket(for: name)
-            }, listenerToken: RunDaemon.Token.controlListener, fileToken: RunDaemon.Token.controlFile, clientTokens: RunDaemon.Token.controlClients)
+            }, listenerToken: RunDaemon.Token.controlListener, fileToken: RunDaemon.Token.controlFile,
+            clientTokens: RunDaemon.Token.controlClients)
     }
 
     private static func openObserver(

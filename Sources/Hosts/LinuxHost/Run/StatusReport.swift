@@ -90,7 +90,9 @@ public struct StatusReport: Sendable {
             var line = "  upstream \(upstream.string("name") ?? ""): \(upstream.boolean("down") ? "down" : "up")"
             line += ", \(upstream.string("transport") ?? "")"
             line += ", \(upstream.number("answers") ?? 0) answers, \(upstream.number("failures") ?? 0) failures"
-            if let reason = upstream.string("trustProblem") ?? upstream.string("lastFailure") { line += " (last: \(reason))" }
+            if let reason = upstream.string("trustProblem") ?? upstream.string("lastFailure") {
+                line += " (last: \(reason))"
+            }
             lines.append(line)
         }
         return lines
