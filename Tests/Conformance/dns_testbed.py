@@ -10,10 +10,12 @@ from dns_client import Clients
 from dns_daemon import DNSDaemon, Upstreams
 from dns_upstream import Upstream
 from network_namespace import NetworkNamespace
-from waiting import CheckFailure, expect, expect_equal
+from waiting import CheckFailure, expect
 
 #: How a daemon reaches the testbed's upstream.
 UDP, TCP = "udp://127.0.0.2:53", "tcp://127.0.0.2:53"
+#: How clients reach a daemon.
+TRANSPORTS = ("udp", "tcp")
 
 
 class DNSTestbed(Clients, DaemonTestbed):
@@ -89,6 +91,15 @@ class DNSTestbed(Clients, DaemonTestbed):
     def note_names(self, *names: str) -> None:
         """Notes names that other programs asked for."""
         self._asked.update(map(dns_wire.name, names))
+
+    def expect_nothing_asked(self) -> None:
+        """The testbed's upstream must not have been asked anything."""
+        expect(not self.upstream.received, f"the upstream was asked: {self.upstream.summary()}")
+
+    def expect_asked(self, name: str, count: int, why: str) -> None:
+        """The testbed's upstream must have been asked for a name (in lower case) so many times until now."""
+        found = len(self.upstream.asked(name))
+        expect(found == count, f"the upstream was asked for {name} {found} times, expected {count}: {why}")
 
     def expect_answering(self) -> None:
         """The daemon must answer a good query by UDP and by TCP. The question is one that needs no upstream."""

@@ -2,7 +2,7 @@
 
 from dns_checks import (  # noqa: F401
     blocking, bootstrap, bursts, cache, clients, dnssec, edns, failover, headers, https, https_ends, malformed, names,
-    plain, real_clients, real_servers, reports, sizes, tls, trust,
+    plain, real_clients, real_servers, reloads, reports, service, sizes, tls, trust,
 )
 from dns_checks.registry import registry
 

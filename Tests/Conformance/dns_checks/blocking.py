@@ -3,10 +3,9 @@
 import struct
 
 import dns_wire
-from dns_checks.headers import TRANSPORTS, expect_nothing_asked
 from dns_checks.registry import check
 from dns_checks.shape import expect_addresses, expect_code, expect_empty, expect_negative, expect_shape, minimum_of
-from dns_testbed import TCP, DNSTestbed
+from dns_testbed import TCP, TRANSPORTS, DNSTestbed
 from dns_upstream import Received, messages
 from dns_wire import AD, CD, NOERROR, NXDOMAIN, RD, REFUSED
 from waiting import expect, expect_equal
@@ -45,7 +44,7 @@ def other_types(testbed: DNSTestbed) -> None:
             expect_equal(minimum_of(answer), (blocked, blocked), f"TTL and MINIMUM of the SOA record for type {kind}")
             owner = dns_wire.text(answer.authority[0].owner)
             expect("www.ads.example".endswith(owner), f"the SOA record is of {owner}")
-    expect_nothing_asked(testbed)
+    testbed.expect_nothing_asked()
 
 
 @check("I2.others", "the other shapes of what is blocked hold for all types alike")

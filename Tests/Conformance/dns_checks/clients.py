@@ -7,11 +7,10 @@ import time
 
 import dns_wire
 from capture import PacketCapture
-from dns_checks.headers import TRANSPORTS
 from dns_checks.registry import check
 from dns_checks.shape import expect_addresses, expect_code, expect_shape
 from dns_client import framed
-from dns_testbed import DNSTestbed
+from dns_testbed import TRANSPORTS, DNSTestbed
 from dns_upstream import Reply, messages, scripts
 from dns_wire import FORMERR, NOTIMP, NXDOMAIN, REFUSED
 from waiting import expect, expect_equal, pause, wait_until

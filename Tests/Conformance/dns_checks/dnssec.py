@@ -3,10 +3,9 @@
 import struct
 
 import dns_wire
-from dns_checks.headers import TRANSPORTS
 from dns_checks.registry import check
 from dns_checks.shape import expect_addresses, expect_shape
-from dns_testbed import DNSTestbed
+from dns_testbed import TRANSPORTS, DNSTestbed
 from dns_upstream import Received, messages, scripts
 from dns_wire import AD, CD, NXDOMAIN, RD, Message
 from waiting import expect, expect_equal

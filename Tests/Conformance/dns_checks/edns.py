@@ -1,10 +1,9 @@
 """EDNS: OPT records, their versions and options, extended errors (RFC 6891, RFC 8914)."""
 
 import dns_wire
-from dns_checks.headers import TRANSPORTS, expect_nothing_asked
 from dns_checks.registry import check
 from dns_checks.shape import expect_addresses, expect_code, expect_empty
-from dns_testbed import UDP, DNSTestbed
+from dns_testbed import TRANSPORTS, UDP, DNSTestbed
 from dns_upstream import Received, messages, scripts
 from dns_wire import BADVERS, FORMERR, NXDOMAIN, RD, REFUSED, SERVFAIL, Message
 from waiting import expect, expect_equal
@@ -108,7 +107,7 @@ def versions(testbed: DNSTestbed) -> None:
             answer = testbed.ask("example.com", transport=transport, edns=dns_wire.opt(version=version))
             expect_empty(expect_code(answer, BADVERS))
             expect_equal(answer.edns.version, 0, "the version in the answer")
-    expect_nothing_asked(testbed)
+    testbed.expect_nothing_asked()
 
 
 @check("B4", "two OPT records, one that is not the root's, one among the answers: FORMERR")
@@ -126,7 +125,7 @@ def misplaced(testbed: DNSTestbed) -> None:
     for transport in TRANSPORTS:
         for what, query in cases.items():
             expect_empty(expect_code(testbed.exchange(query, transport), FORMERR, what=f"the answer to {what}"))
-    expect_nothing_asked(testbed)
+    testbed.expect_nothing_asked()
 
 
 @check("B5", "unknown options and flags of EDNS change nothing and are not repeated")
@@ -149,7 +148,7 @@ def long_options(testbed: DNSTestbed) -> None:
                         dns_wire.option(100, b"ok") + b"\0\x65\0\1"):
             answer = testbed.ask("example.com", transport=transport, edns=dns_wire.opt(options=options))
             expect_empty(expect_code(answer, FORMERR, what=f"the answer to options {options.hex()}"))
-    expect_nothing_asked(testbed)
+    testbed.expect_nothing_asked()
 
 
 @check("B7", "what concerns one hop is not sent on: cookie, padding, keepalive, NSID, subnet, unknown options")
@@ -196,7 +195,7 @@ def subnets(testbed: DNSTestbed) -> None:
             answer = testbed.ask("example.com", transport=transport,
                                  edns=dns_wire.opt(options=dns_wire.option(8, data)))
             expect_code(answer, FORMERR, what=f"the answer to a subnet with {what}")
-        expect_nothing_asked(testbed) if transport == "udp" else None
+        testbed.expect_nothing_asked() if transport == "udp" else None
         for what, data in good.items():
             name = f"subnet-{transport}-{len(data)}.example"
             answer = testbed.ask(name, transport=transport, edns=dns_wire.opt(options=dns_wire.option(8, data)))

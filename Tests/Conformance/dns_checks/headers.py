@@ -7,20 +7,14 @@ import dns_wire
 from capture import PacketCapture
 from dns_checks.registry import check
 from dns_checks.shape import expect_addresses, expect_code, expect_empty, expect_shape
-from dns_testbed import UDP, DNSTestbed
+from dns_testbed import TRANSPORTS, UDP, DNSTestbed
 from dns_upstream import Received, messages, scripts
 from dns_wire import CD, FORMERR, NOTIMP, NXDOMAIN, QR, RD, REFUSED, SERVFAIL, Z
 from waiting import expect, expect_equal
 
 NOTAUTH = 9
-TRANSPORTS = ("udp", "tcp")
 #: Header and question of the list of raw inputs: ID abcd, RD, example.com A.
 HEADER, QUESTION = bytes.fromhex("abcd01000001000000000000"), bytes.fromhex("076578616d706c6503636f6d0000010001")
-
-
-def expect_nothing_asked(testbed: DNSTestbed) -> None:
-    """The upstream must not have been asked anything."""
-    expect(not testbed.upstream.received, f"the upstream was asked: {testbed.upstream.summary()}")
 
 
 @check("A1", "answers copy ID, opcode, RD, CD and the question's letters; QR=1, RA=1, AA=0, Z=0")
@@ -81,7 +75,7 @@ def answers(testbed: DNSTestbed) -> None:
         data = other.receive_bytes()
         expect(data is not None and data[:2] in (b"", good[:2]),
                f"an answer by TCP was answered: {data and data.hex()}")
-    expect_nothing_asked(testbed)
+    testbed.expect_nothing_asked()
 
 
 @check("A3", "two questions or more: FORMERR, and nobody is asked")
@@ -93,7 +87,7 @@ def questions(testbed: DNSTestbed) -> None:
                 dns_wire.question(f"host{number}.example") for number in range(count))
             answer = expect_code(testbed.exchange(query, transport), FORMERR, what=f"the answer to {count} questions")
             expect_empty(answer)
-    expect_nothing_asked(testbed)
+    testbed.expect_nothing_asked()
 
 
 @check("A4", "no question: FORMERR")
@@ -103,7 +97,7 @@ def no_question(testbed: DNSTestbed) -> None:
         for query in (dns_wire.header(0x4321, RD, 0), dns_wire.header(0x4321, 0, 0)):
             answer = expect_code(testbed.exchange(query, transport), FORMERR)
             expect_equal(answer.questions, [], "the questions of the answer")
-    expect_nothing_asked(testbed)
+    testbed.expect_nothing_asked()
 
 
 @check("A5", "an opcode that is not QUERY: NOTIMP with that opcode, and nothing else in it")
@@ -117,7 +111,7 @@ def opcodes(testbed: DNSTestbed) -> None:
             expect_code(answer, *allowed.get(opcode, (NOTIMP,)), what=f"the answer to opcode {opcode}")
             expect_equal(answer.opcode, opcode, "the opcode of the answer")
             expect_empty(answer)
-    expect_nothing_asked(testbed)
+    testbed.expect_nothing_asked()
 
 
 @check("A6", "less than a header is dropped, a header with less than a question is FORMERR")
@@ -134,7 +128,7 @@ def cut(testbed: DNSTestbed) -> None:
                                          what=f"the answer to {length} of {len(query)} octets")
                     expect(len(answer.questions) <= 1, f"more than one question in {answer}")
                     expect_empty(answer)
-    expect_nothing_asked(testbed)
+    testbed.expect_nothing_asked()
 
 
 @check("A6.behind", "octets behind a query: one rule for all of them, an answer or FORMERR")
@@ -155,7 +149,7 @@ def classes(testbed: DNSTestbed) -> None:
             answer = testbed.ask("version.bind", dns_wire.TXT, transport, record_class=record_class)
             expect_code(answer, REFUSED, NOTIMP, what=f"the answer to class {record_class}")
             expect_empty(answer)
-    expect_nothing_asked(testbed)
+    testbed.expect_nothing_asked()
 
 
 @check("A8", "a type that nobody knows is forwarded and answered to the octet")
@@ -196,7 +190,7 @@ def meta_types(testbed: DNSTestbed) -> None:
             answer = testbed.ask("example.com", kind, transport)
             expect_code(answer, NOTIMP, REFUSED, FORMERR, NOTAUTH, what=f"the answer to type {kind}")
             expect_empty(answer)
-    expect_nothing_asked(testbed)
+    testbed.expect_nothing_asked()
 
 
 @check("A11", "names that are too long, of unknown label types, or with pointers: FORMERR")
@@ -217,7 +211,7 @@ def bad_names(testbed: DNSTestbed) -> None:
                 answer = expect_code(client.exchange(query), FORMERR, what=f"the answer to {what}")
                 expect(b"\xc0" not in answer.bytes[12:13],
                        f"the name of the question has a pointer: {answer.bytes.hex()}")
-    expect_nothing_asked(testbed)
+    testbed.expect_nothing_asked()
 
 
 @check("A11.longest", "the longest names that there can be are forwarded")

@@ -4,7 +4,6 @@ import os
 from dataclasses import dataclass
 
 import dns_wire
-from dns_checks.headers import TRANSPORTS, expect_nothing_asked
 from dns_checks.registry import check
 from dns_checks.shape import code_name, expect_addresses, expect_code, expect_empty
 from dns_testbed import TCP, UDP, DNSTestbed
@@ -72,7 +71,7 @@ def queries_by_udp(testbed: DNSTestbed) -> None:
             client.send(entry.message)
             expect_reply(entry, client.receive_bytes(), f"UDP, IPv{family}")
             expect_addresses(client.exchange(dns_wire.query("localhost")), "127.0.0.1", what=f"after {entry.name}")
-    expect_nothing_asked(testbed)
+    testbed.expect_nothing_asked()
 
 
 @check("M1.tcp", "every malformed query by TCP gets its documented answer, and a good one after it")

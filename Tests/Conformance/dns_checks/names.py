@@ -3,10 +3,9 @@
 import ipaddress
 
 import dns_wire
-from dns_checks.headers import TRANSPORTS, expect_nothing_asked
 from dns_checks.registry import check
 from dns_checks.shape import expect_addresses, expect_code, expect_negative, minimum_of
-from dns_testbed import UDP, DNSTestbed
+from dns_testbed import TRANSPORTS, UDP, DNSTestbed
 from dns_upstream import messages
 from dns_wire import NOERROR, NXDOMAIN
 from waiting import expect, expect_equal
@@ -46,7 +45,7 @@ def not_delegated(testbed: DNSTestbed) -> None:
             for name in (domain, f"www.{domain}", f"_dns.a.b.{domain}".upper()):
                 for kind in (dns_wire.A, dns_wire.AAAA, dns_wire.SRV, dns_wire.HTTPS, dns_wire.NS):
                     expect_code(testbed.ask(name, kind, transport), NXDOMAIN, what=f"the answer to {name} type {kind}")
-    expect_nothing_asked(testbed)
+    testbed.expect_nothing_asked()
 
 
 @check("G2.routed", "local, alt and home.arpa are asked about where a route leads, onion nowhere")
@@ -81,7 +80,7 @@ def reverse_names(testbed: DNSTestbed) -> None:
                    f"the SOA record is of {apex}, not of a zone of {_reverse(address)}")
             ttl, minimum = minimum_of(answer)
             expect_equal(ttl, minimum, "the SOA record's TTL beside its MINIMUM")
-    expect_nothing_asked(testbed)
+    testbed.expect_nothing_asked()
     for address in ("8.8.8.8", "172.15.0.1", "172.32.0.1", "100.63.0.1", "100.128.0.1", "192.1.1.1", "198.51.101.1",
                     "2001:db9::1", "fc00::1", "fec0::1", "2606:4700::1"):
         expect_code(testbed.ask(_reverse(address), dns_wire.PTR), NOERROR, what=f"the answer to {address}'s name")
@@ -109,7 +108,7 @@ def canary(testbed: DNSTestbed) -> None:
             answer = testbed.ask("use-application-dns.net", kind, transport)
             expect_code(answer, NXDOMAIN, NOERROR)
             expect(not answer.answers, f"there is an answer for the canary: {answer}")
-    expect_nothing_asked(testbed)
+    testbed.expect_nothing_asked()
 
 
 @check("G6", "resolver.arpa has nothing, and is not asked about")
@@ -119,7 +118,7 @@ def designated_resolvers(testbed: DNSTestbed) -> None:
         for name in ("_dns.resolver.arpa", "resolver.arpa", "x.resolver.arpa"):
             for kind in (dns_wire.SVCB, dns_wire.A, dns_wire.AAAA, dns_wire.HTTPS):
                 expect_negative(testbed.ask(name, kind, transport), NOERROR, f"the answer to {name} type {kind}")
-    expect_nothing_asked(testbed)
+    testbed.expect_nothing_asked()
 
 
 PRIVATE = ["10.0.0.1", "172.16.5.4", "172.31.255.255", "192.168.1.1", "127.0.0.1", "127.255.0.1", "169.254.169.254",

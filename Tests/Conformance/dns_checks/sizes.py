@@ -1,10 +1,9 @@
 """How long answers may be, and what becomes of those that are longer (RFC 2181 §9, RFC 6891 §6.2.3)."""
 
 import dns_wire
-from dns_checks.headers import TRANSPORTS
 from dns_checks.registry import check
 from dns_checks.shape import expect_code, expect_shape
-from dns_testbed import TCP, DNSTestbed
+from dns_testbed import TCP, TRANSPORTS, DNSTestbed
 from dns_upstream import Received, messages
 from waiting import expect, expect_equal
 

@@ -57,7 +57,8 @@ class Listener:
             if self._socket is not None:
                 if self.transport == "udp":
                     self.upstream.loop.remove_reader(self._socket)
-                self._socket.close()
+                    self._socket.close()
+                # The socket of a server is the server's to close, which may not have begun yet: see `_keep`.
                 self._socket = None
             for connection in self.connections if connections else ():
                 if connection.is_open:
@@ -89,9 +90,6 @@ class Listener:
         self.upstream.loop.create_task(self._keep(start))
 
     async def _keep(self, start) -> None:
-        if self._socket is None:
-            start.close()  # It was closed before this began.
-            return
         server = await start
         if self._socket is None:
             server.close()
