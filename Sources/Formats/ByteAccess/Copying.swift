@@ -47,7 +47,7 @@ extension [UInt8] {
     /// The bytes of a span.
     @inlinable
     public init(copying bytes: RawSpan) {
-        self.init(unsafeUninitializedCapacity: bytes.byteCount) { storage, count in
+        unsafe self.init(unsafeUninitializedCapacity: bytes.byteCount) { storage, count in
             unsafe bytes.withUnsafeBytes { source in
                 // Both have as many bytes as the span.
                 unsafe UnsafeMutableRawBufferPointer(storage).copyMemory(from: source)
