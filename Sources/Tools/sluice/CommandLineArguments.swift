@@ -10,6 +10,8 @@ enum CommandLineArguments: Equatable {
     case check(config: String)
     /// `sluice status [--watch] [--json] [--config FILE]`
     case status(watch: Bool, json: Bool, config: String)
+    /// `sluice dns query NAME [TYPE] --upstream URL`
+    case query(DNSQueryOptions)
     /// `--help`, or nothing at all.
     case help
     /// `--version`
@@ -24,6 +26,7 @@ enum CommandLineArguments: Equatable {
                sluice run [--config FILE]
                sluice check [--config FILE]
                sluice status [--watch] [--json] [--config FILE]
+               sluice dns query NAME [TYPE] --upstream URL [OPTIONS]
 
         IFNAME creates the WireGuard interface of this name and serves it until it is deleted. Without -f the command
         returns once the interface can be configured, and goes on in the background.
@@ -35,6 +38,7 @@ enum CommandLineArguments: Equatable {
           run       does what a configuration says, in the foreground
           check     says what is wrong with a configuration: file, line, key and what was expected
           status    says what a running daemon does
+          dns query asks a DNS server, as the daemon would, and prints the answer
 
         options:
           -f, --foreground    stay in the foreground; with it a word that is a command is the name of an interface
@@ -43,6 +47,20 @@ enum CommandLineArguments: Equatable {
           --json              print JSON
           --help              print this text
           --version           print the version
+
+        options of dns query:
+          --upstream URL      the server: https://HOST/PATH, tls://HOST, udp://HOST or tcp://HOST, with a port or without
+          --address IP        where the server is; the machine's resolver is asked unless given
+          --ca FILE           the authorities to trust instead of the system's
+          --server-name NAME  the name that the certificate must have; the host of the URL unless given
+          --pin sha256/PIN    a key that may be in the certificates; two at least
+          --pin-only          nothing but the pins counts
+          --method post|get   how the question is put by HTTPS; post unless given
+          --timeout SECONDS   how long all may take; 5 unless given
+          --tcp               ask the server of a udp URL by TCP
+          --dnssec            ask for signatures
+          --cd                ask for what was not checked
+          --no-rd             do not ask the server to ask others
 
         environment, with IFNAME:
           LOG_LEVEL=silent|error|verbose    what is written to standard error; error when unset
@@ -56,7 +74,8 @@ enum CommandLineArguments: Equatable {
         The interface ends, with exit status 0, on SIGINT and SIGTERM, when it is deleted (ip link delete IFNAME)
         and when its control socket /var/run/wireguard/IFNAME.sock is removed.
 
-        exit status: 0; 1 for what failed, a wrong configuration for one; 2 for a command line that cannot be
+        exit status: 0; 1 for what failed, a wrong configuration or a server that is not trusted for one; 2 for a command
+        line that cannot be; dns query: 9 when no answer came
 
         """
 
@@ -67,6 +86,7 @@ enum CommandLineArguments: Equatable {
         }
         if arguments == ["--version"] || arguments == ["version"] { return .version }
         switch arguments[0] {
+        case "dns": return parseDNS(arguments.dropFirst())
         case "run", "check", "status": return parseCommand(arguments[0], arguments.dropFirst())
         default: return parseInterface(arguments)
         }

@@ -17,6 +17,8 @@ case .check(let config):
     exit(checkConfiguration(config))
 case .run(let config):
     exit(runDaemon(config))
+case .query(let options):
+    exit(queryDNS(options))
 case .status(let watch, let json, let config):
     exit(showStatus(watch: watch, json: json, config: config))
 }

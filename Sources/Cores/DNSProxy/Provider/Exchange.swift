@@ -23,6 +23,18 @@ public struct Exchange: Hashable, Sendable {
     public let needsFreshConnection: Bool
     /// When nobody waits for the answer any more, whatever else the connection is used for.
     public let deadline: Instant
+
+    /// An exchange of a host's own.
+    public init(
+        id: ExchangeID, upstream: UpstreamID, transport: ExchangeTransport, needsFreshConnection: Bool = false,
+        deadline: Instant
+    ) {
+        self.id = id
+        self.upstream = upstream
+        self.transport = transport
+        self.needsFreshConnection = needsFreshConnection
+        self.deadline = deadline
+    }
 }
 
 /// Randomness for a query by a transport that others can write into.

@@ -95,7 +95,7 @@ extension ConfigurationReader {
 
 extension DNSUpstreamConfiguration {
     /// The upstream that a URL names, without a name of its own.
-    fileprivate init?(parsing text: String) {
+    init?(parsing text: String) {
         // The URIs of RFC 8484 are templates; the variable says nothing that is not known.
         let template = "{?dns}"
         guard let url = URLReference(parsing: text.hasSuffix(template) ? String(text.dropLast(template.count)) : text)

@@ -188,7 +188,7 @@ extension ServerExchanges {
             case .closed(let error): return finish(socket, .connection(error), at: now, loop)
             // It takes nothing new until something comes; what else is to be done is the client's to say.
             case .overdue: break
-            case .answer, .failed: tell(event, at: now)
+            case .answer, .failed: tell(event, of: socket, at: now)
             }
         }
         noteCapacity(of: socket)
@@ -196,7 +196,7 @@ extension ServerExchanges {
     }
 
     /// Tells the client how an exchange ended.
-    private mutating func tell(_ event: ConnectionEvent, at now: Instant) {
+    private mutating func tell(_ event: ConnectionEvent, of socket: StreamSocket, at now: Instant) {
         switch event {
         case .answer(let answer):
             places[answer.exchange] = nil
@@ -204,13 +204,16 @@ extension ServerExchanges {
                 answer.message.span.octets, for: answer.exchange, freshness: answer.freshness, at: now)
             // A connection brings one answer to a query.
             if disposition == .keepWaiting { client.failed(answer.exchange, .invalidAnswer, at: now) }
-        case .failed(let id, let error): fail(id, error.exchangeFailure, at: now)
+        case .failed(let id, let error):
+            let problem = ServerProblem.connection(error)
+            if !problem.isNormalEnd { socket.upstream.lastProblem = problem }
+            fail(id, error.exchangeFailure, at: now)
         case .ready, .overdue, .closed: break
         }
     }
 
     private mutating func endExchanges(of socket: StreamSocket, at now: Instant) {
-        for event in socket.connection?.takeEvents() ?? [] { tell(event, at: now) }
+        for event in socket.connection?.takeEvents() ?? [] { tell(event, of: socket, at: now) }
     }
 
     /// A connection is over.
