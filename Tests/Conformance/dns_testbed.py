@@ -63,7 +63,7 @@ class DNSTestbed(Clients, DaemonTestbed):
         `rules` are inline ones. `more` are
         members of `dns` such as `timeoutSeconds=1`, and `blocked`, which is `rules.blockedAnswer`.
         """
-        if "127.0.0.2:53" in str(upstreams):
+        if re.search(r"127\.0\.0\.2:53\b", str(upstreams)):
             self.upstream  # It has to listen before.
         daemon = self.configured(upstreams, rules, **more)
         daemon.launch()

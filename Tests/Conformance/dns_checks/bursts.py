@@ -30,8 +30,9 @@ def _various(count: int, domain: str, seed: int) -> "dict[int, bytes]":
     return queries
 
 
-def _expect_answer(query: bytes, data: bytes) -> None:
+def _expect_answer(query: bytes, data: bytes, daemon: DNSDaemon) -> None:
     answer = expect_shape(query, dns_wire.Message.checked(data))
+    expect(answer.code == 0, f"an answer of a burst says that something failed: {answer} ({daemon.status()['dns']})")
     kind = answer.question.kind
     expect_addresses(answer, "192.0.2.1" if kind == dns_wire.A else "2001:db8::1")
     expect_equal(answer.edns is None, dns_wire.Message(query).edns is None, "whether OPT is left out")
@@ -40,7 +41,7 @@ def _expect_answer(query: bytes, data: bytes) -> None:
 @check("N1", "1,000 queries at once from one socket: each gets its own answer, from the upstream and from the cache",
        exclusive=True)
 def burst(testbed: DNSTestbed) -> None:
-    testbed.run()
+    daemon = testbed.run()
     for family, domain in ((4, "four.example"), (6, "six.example"), (4, "four.example")):
         client = testbed.udp(family, buffer=8 << 20)
         queries = _various(1000, domain, 1)
@@ -55,13 +56,13 @@ def burst(testbed: DNSTestbed) -> None:
                 break
             query = queries.pop(int.from_bytes(data[:2], "big"), None)
             expect(query is not None, f"an answer to nothing that was asked, or a second one: {data.hex()}")
-            _expect_answer(query, data)
+            _expect_answer(query, data, daemon)
         expect(not queries, f"{len(queries)} of 1,000 queries of a burst were not answered")
 
 
 @check("N2", "100 clients by TCP with 10 pipelined queries each, octet by octet", exclusive=True)
 def many_clients(testbed: DNSTestbed) -> None:
-    testbed.run()
+    daemon = testbed.run()
     clients = [testbed.tcp(4 if number % 2 else 6) for number in range(100)]
     queries = [_various(10, f"c{number % 40}.example", number) for number in range(100)]
     streams = []
@@ -79,7 +80,7 @@ def many_clients(testbed: DNSTestbed) -> None:
             expect(data, f"client {number} has {len(queries[number])} queries without an answer")
             query = queries[number].pop(int.from_bytes(data[:2], "big"), None)
             expect(query is not None, f"client {number} got an answer to nothing that it asked: {data.hex()}")
-            _expect_answer(query, data)
+            _expect_answer(query, data, daemon)
 
 
 BAD = [entry.message for entry in QUERIES if entry.reply != "drop"]
@@ -110,25 +111,35 @@ def _flood_by_udp(client: UDPClient, count: int) -> None:
 
 
 def _flood_by_tcp(client: TCPClient, count: int) -> None:
-    """Sends malformed queries by a connection, and takes the answers while doing so."""
+    """Sends malformed queries by a connection, and takes the answers while doing so: one for each."""
     batch = framed(*BAD)
     connection = client.socket
     connection.setblocking(False)
-    left, taken, sent = b"", 0, 0
+    left, received, sent, answered = b"", b"", 0, 0
     deadline = time.monotonic() + 60
-    while sent < count:
-        expect(time.monotonic() < deadline, f"{sent} malformed queries by TCP took 60 s")
-        readable, writable, _ = select.select([connection], [connection], [], 5)
-        expect(readable or writable, "the connection stands still")
+    while answered < sent or sent < count:
+        expect(time.monotonic() < deadline, f"{sent} malformed queries by TCP took 60 s, with {answered} answers")
+        writes = [connection] if left or sent < count else []
+        readable, writable, _ = select.select([connection], writes, [], 5)
+        expect(readable or writable, f"the connection stands still after {sent} queries and {answered} answers")
         if readable:
             data = connection.recv(1 << 18)
-            expect(data, f"the connection ended after {sent} malformed queries and {taken} octets of answers")
-            taken += len(data)
+            expect(data, f"the connection ended after {sent} malformed queries and {answered} answers")
+            found, received = _frames(received + data)
+            answered += found
         if writable:
-            left = left or batch
+            if not left:
+                left, sent = batch, sent + len(BAD)
             left = left[connection.send(left):]
-            sent += len(BAD) if not left else 0
-    expect(taken > sent * 12, f"{taken} octets came to {sent} malformed queries")
+    expect_equal(answered, sent, "the answers to malformed queries by TCP")
+
+
+def _frames(data: bytes) -> "tuple[int, bytes]":
+    """How many whole messages there are, and what is behind them."""
+    count = at = 0
+    while len(data) >= at + 2 and len(data) >= (end := at + 2 + int.from_bytes(data[at:at + 2], "big")):
+        count, at = count + 1, end
+    return count, data[at:]
 
 
 def _sizes(daemon: DNSDaemon) -> "tuple[int, int]":

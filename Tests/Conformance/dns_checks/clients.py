@@ -50,7 +50,7 @@ def stays_open(testbed: DNSTestbed) -> None:
             expect_code(client.exchange(dns_wire.query("fails.example")), 2)
             expect_addresses(client.exchange(dns_wire.query("blocked.example")), "0.0.0.0")
             expect_code(client.exchange(dns_wire.query("good.example", flags=0x7800)), 4)
-            expect_code(client.exchange(dns_wire.header(1, RD, 2) + dns_wire.question("a.example") * 2), FORMERR)
+            expect_code(client.exchange(dns_wire.header(1, dns_wire.RD, 2) + dns_wire.question("a.example") * 2), FORMERR)
             expect_code(client.exchange(dns_wire.query("invalid")), NXDOMAIN)
 
 
