@@ -203,5 +203,8 @@ struct EDNSTests {
         #expect(try rig.ask(asked, by: .tcp).answer.keepalive == .timeout(tenthsOfSecond: 120))
         #expect(try rig.ask(asked, by: .udp).answer.keepalive == nil)
         #expect(try rig.ask(query("example.com", opt: opt()), by: .tcp).answer.keepalive == nil)
+        // Also those who have to wait for their answer.
+        let waited = try rig.resolve(query("example.net", opt: opt(option(11))), by: .tcp, [record])
+        #expect(waited.keepalive == .timeout(tenthsOfSecond: 120))
     }
 }

@@ -20,33 +20,33 @@ public enum ClientTransport: UInt8, Hashable, Sendable, BitwiseCopyable {
     case tcp
 }
 
-/// A client's query that waits, cut down to what an answer needs: header, question, and an OPT record without options.
+/// A client's query that waits, cut down to what an answer needs: header, question, and an OPT record of which only a wish for
+/// keepalive is left.
 struct WaitingQuery: Sendable {
     let client: ClientToken
     let transport: ClientTransport
-    /// True when the client asks how long its connection may be idle.
-    let asksForKeepalive: Bool
     /// The query.
     let bytes: [UInt8]
+    /// How many of its bytes are the header and the question.
+    let questionEnd: Int
 
     init(_ query: borrowing QueryView, from client: ClientToken, by transport: ClientTransport) {
         self.client = client
         self.transport = transport
-        asksForKeepalive = query.asksForKeepalive
-        let end = query.questionLayout.endOffset
-        var bytes = [UInt8](copying: query.bytes.extracting(..<end))
+        questionEnd = query.questionLayout.endOffset
+        var bytes = [UInt8](copying: query.bytes.extracting(..<questionEnd))
         // What is behind the question is one record or none.
         for offset in 6..<12 { bytes[offset] = 0 }
         if let edns = query.edns {
             bytes[11] = 1
             let size = edns.udpPayloadSize
-            bytes += [0, 0, 41, UInt8(size >> 8), UInt8(size & 0xFF), 0, 0, edns.dnssecOK ? 0x80 : 0, 0, 0, 0]
+            // The option of RFC 7828, without a value.
+            let options: [UInt8] = query.asksForKeepalive ? [0, 11, 0, 0] : []
+            bytes += [0, 0, 41, UInt8(size >> 8), UInt8(size & 0xFF), 0, 0, edns.dnssecOK ? 0x80 : 0, 0]
+            bytes += [0, UInt8(options.count)] + options
         }
         self.bytes = bytes
     }
-
-    /// The header and the question alone.
-    var questionEnd: Int { bytes[11] == 1 ? bytes.count - 11 : bytes.count }
 }
 
 extension QueryView {
