@@ -136,7 +136,8 @@ private func makeShared() throws -> SharedDevice {
                 return
             }
             let worker = try PacketWorker(
-                tun: tun, shared: makeShared(), cryptography: try OpenSSLCryptography(), offloads: Offloads())
+                tun: tun, shared: makeShared(), cryptography: try OpenSSLCryptography(), offloads: Offloads(),
+                queries: nil)
             try worker.start()
             #expect(try threadCount() == 2)
             let none = worker.exchangeSockets(try channel.openUDPSockets(port: 0, mark: 0))

@@ -68,6 +68,9 @@ struct ClientSide: ~Copyable {
         return counts
     }
 
+    /// How many bytes are kept for clients by TCP at present.
+    var heldByteCount: Int { streams.heldByteCount }
+
     /// Starts watching all sockets. Once, with the loop that all other calls get.
     mutating func register(with loop: borrowing EventLoop) throws(SystemCallError) {
         for listener in listeners { try register(listener, with: loop) }

@@ -12,6 +12,8 @@ struct DatagramService: ~Copyable {
 
     /// What became of the datagrams.
     private(set) var counts = DatagramCounts()
+    /// True when a query waits that was put to the proxy since this was last false.
+    var hasPending = false
     private var queries = QueryBatch()
     private var answers = AnswerBatch()
     /// The socket that the answers that wait leave by.
@@ -47,6 +49,7 @@ struct DatagramService: ~Copyable {
         case .answer(let byteCount):
             answers.append(byteCount: byteCount, to: client, from: source(of: index, socket))
         case .pending:
+            hasPending = true
             var server = Endpoint(address: socket.address.address, port: socket.address.port)
             if let source = source(of: index, socket) {
                 server.address = source.address

@@ -67,7 +67,8 @@ struct ListenerOpening {
         return descriptor
     }
 
-    private func openStreams() throws(SystemCallError) -> FileDescriptor {
+    /// Opens the socket that clients connect to.
+    func openStreams() throws(SystemCallError) -> FileDescriptor {
         let descriptor = try makeSocket(SOCK_STREAM, IPPROTO_TCP)
         // Connections of the last run that the kernel still remembers are no reason not to start.
         try descriptor.set(.reusedAddress, to: 1)

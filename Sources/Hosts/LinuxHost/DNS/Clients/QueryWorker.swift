@@ -109,7 +109,11 @@ internal import Synchronization
                     isEnd = true
                 }
             }
-            shared.wakeIfNeeded()
+            // The proxy wants nothing done for what is answered.
+            if service.hasPending {
+                service.hasPending = false
+                shared.wakeIfNeeded()
+            }
             let counts = service.counts
             published.withLock { $0 = counts }
             if isEnd { return }

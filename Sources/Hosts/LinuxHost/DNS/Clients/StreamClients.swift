@@ -12,7 +12,7 @@ struct StreamClients: ~Copyable {
     static let maximumCount = 256
     /// How many there may be from one address that is not the machine's own.
     static let maximumPerAddress = 64
-    /// How many bytes half-read queries and unsent answers of all clients may take.
+    /// How many bytes queries that wait to be read whole and unsent answers of all clients may take.
     static let maximumHeldByteCount = 2_097_152
     /// How many bytes one read takes.
     static let pieceCapacity = 16_384
@@ -40,7 +40,9 @@ struct StreamClients: ~Copyable {
 
     /// The client in a place, when it still is the one meant.
     func client(_ slot: Int, _ generation: UInt32) -> StreamClient? {
-        guard slots.indices.contains(slot), let client = slots[slot], client.generation == generation else { return nil }
+        guard slots.indices.contains(slot), let client = slots[slot], client.generation == generation else {
+            return nil
+        }
         return client
     }
 
@@ -122,18 +124,17 @@ struct StreamClients: ~Copyable {
 
     /// Closes the clients that hold most, until all together hold no more than they may.
     mutating func boundMemory(_ loop: borrowing EventLoop) {
-        while true {
-            var total = 0
+        while heldByteCount > Self.maximumHeldByteCount {
             var largest: StreamClient?
-            for case let client? in slots where client.heldByteCount > 0 {
-                total += client.heldByteCount
-                if client.heldByteCount > largest?.heldByteCount ?? 0 { largest = client }
-            }
-            guard total > Self.maximumHeldByteCount, let largest else { return }
+            for case let client? in slots where client.heldByteCount > largest?.heldByteCount ?? 0 { largest = client }
+            guard let largest else { return }
             counts.overfull &+= 1
             remove(largest, loop)
         }
     }
+
+    /// How many bytes are kept for all clients: queries of which a part came, queries that may not be looked at yet, unsent answers.
+    var heldByteCount: Int { slots.reduce(0) { $0 + ($1?.heldByteCount ?? 0) } }
 
     // MARK: Deadlines
 
