@@ -33,7 +33,7 @@ def main() -> int:
     # The longest first: they wait for protocol time while all others run.
     numbered = sorted(enumerate(checks), key=lambda pair: -registry.lasting(pair[1]))
     runs = [_run(check, f"{prefix}{index:02x}", command, arguments.keep_logs) for index, check in numbered]
-    return Runner(prefix, arguments.jobs, arguments.keep_logs).execute(runs)
+    return Runner(prefix, arguments.jobs, arguments.keep_logs, measures_time=True).execute(runs)
 
 
 def _parse() -> argparse.Namespace:

@@ -188,11 +188,15 @@ def failures(testbed: DNSTestbed) -> None:
     testbed.upstream.script = lambda received: messages.answer(received.query, code=SERVFAIL)
     testbed.run()
     name = "fails.example"
+    started = time.monotonic()
     expect_code(testbed.ask(name), SERVFAIL)
     asked = len(testbed.upstream.asked(name))
     for _ in range(20):
         expect_code(testbed.ask(name), SERVFAIL)
-    testbed.expect_asked(name, asked, "it failed less than a second ago")
+        more = len(testbed.upstream.asked(name)) - asked
+        if time.monotonic() - started >= 1:
+            break
+        expect(more == 0, "the upstream was asked again for what failed less than a second ago")
     testbed.upstream.script = scripts.addresses()
     wait_until(lambda: testbed.ask(name).addresses == ["192.0.2.1"], "a good answer after a failure", 5, 0.1)
     testbed.upstream.script = scripts.silence

@@ -13,7 +13,7 @@ from dns_client import framed
 from dns_testbed import TRANSPORTS, DNSTestbed
 from dns_upstream import Reply, messages, scripts
 from dns_wire import FORMERR, NOTIMP, NXDOMAIN, REFUSED
-from waiting import expect, expect_equal, pause, wait_until
+from waiting import CheckFailure, expect, expect_equal, pause, wait_until
 
 
 @check("C1", "messages are read whatever the segments: one octet each, several messages in one, both mixed")
@@ -50,7 +50,8 @@ def stays_open(testbed: DNSTestbed) -> None:
             expect_code(client.exchange(dns_wire.query("fails.example")), 2)
             expect_addresses(client.exchange(dns_wire.query("blocked.example")), "0.0.0.0")
             expect_code(client.exchange(dns_wire.query("good.example", flags=0x7800)), 4)
-            expect_code(client.exchange(dns_wire.header(1, dns_wire.RD, 2) + dns_wire.question("a.example") * 2), FORMERR)
+            twice = dns_wire.header(1, dns_wire.RD, 2) + dns_wire.question("a.example") * 2
+            expect_code(client.exchange(twice), FORMERR)
             expect_code(client.exchange(dns_wire.query("invalid")), NXDOMAIN)
 
 
@@ -131,19 +132,24 @@ def _processor_seconds(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-@check("C6", "idle connections end in time, also within a message; those that ask live on", lasts=8)
+@check("C6", "idle connections end in time, also within a message; those that ask live on", lasts=15)
 def idle(testbed: DNSTestbed) -> None:
-    testbed.run(clientIdleSeconds=1)
+    testbed.run(clientIdleSeconds=2)
     silent, halfway, busy, slow = (testbed.tcp() for _ in range(4))
-    query = framed(dns_wire.query("localhost"))
-    halfway.send_bytes(query[:7])
-    started = time.monotonic()
-    while (passed := time.monotonic() - started) < 3:
-        expect_addresses(busy.exchange(dns_wire.query("localhost")), "127.0.0.1")
+    halfway.send_bytes(framed(dns_wire.query("localhost"))[:7])
+    started = last = time.monotonic()
+    while time.monotonic() - started < 5:
+        try:
+            expect_addresses(busy.exchange(dns_wire.query("localhost")), "127.0.0.1")
+        except CheckFailure:
+            # A machine that is busy may hold this thread up for longer than connections may be idle.
+            if time.monotonic() - last < 1.5:
+                raise
+            busy = testbed.tcp()
+        last = time.monotonic()
         pause(0.25)
     silent.expect_end(0.1)
     halfway.expect_end(0.1)
-    expect(passed >= 3, "no time has passed")
     # A message that comes octet by octet must not keep a connection for as long as it likes.
     slow.socket.close()
     slow = testbed.tcp()

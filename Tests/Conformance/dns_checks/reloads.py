@@ -59,7 +59,9 @@ def _rules(count: int, last: str) -> "list[str]":
 
 @check("R31", "50 reloads under load: no query is lost, no memory either", lasts=20, exclusive=True)
 def often(testbed: DNSTestbed) -> None:
-    daemon = testbed.run(rules=_rules(2000, "last0"))
+    # A small cache, so that it is full before memory is measured.
+    cache = {"maxBytes": 65536}
+    daemon = testbed.run(rules=_rules(2000, "last0"), cache=cache)
     ended, lost, asked = threading.Event(), [], []
 
     def load() -> None:
@@ -79,7 +81,7 @@ def often(testbed: DNSTestbed) -> None:
     loader.start()
     try:
         for number in range(1, 51):
-            daemon.write(UDP, _rules(2000, f"last{number}"))
+            daemon.write(UDP, _rules(2000, f"last{number}"), cache=cache)
             daemon.signal(signal.SIGHUP)
             wait_until(lambda: testbed.ask(f"last{number}.example").addresses == ["0.0.0.0"],
                        f"the rules of reload {number} being followed", 10, 0.02, daemon.tail)

@@ -91,13 +91,14 @@ public struct RunDaemon: ~Copyable {
         let resolution = try StartFailure.wrapping("cannot look names up") { () throws(SystemCallError) in
             try NameResolution()
         }
+        // Before what leaves traces on the machine: a port that is taken must not leave a control socket behind.
+        let dns = try configuration.dns.map { (dns) throws(StartFailure) in
+            try DNSService(dns, configuration.rules, inbox: queries, log: log)
+        }
         let openings =
             if let name { try RunOpenings(name, configuration, queries, loop, log) } else {
                 try RunOpenings(configuration)
             }
-        let dns = try configuration.dns.map { (dns) throws(StartFailure) in
-            try DNSService(dns, configuration.rules, inbox: queries, log: log)
-        }
         try StartFailure.wrapping("cannot serve") { () throws(SystemCallError) in
             try loop.register(signals.descriptor, token: Token.signals, interest: .readable)
             try loop.register(resolution.wakeUp.descriptor, token: Token.resolution, interest: .readable)
