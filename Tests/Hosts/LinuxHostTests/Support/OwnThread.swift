@@ -52,6 +52,17 @@ func refuseFirewallSockets() throws {
     try refuse(call: socketCall, whoseArgument: 2, is: netfilter, with: EPERM)
 }
 
+/// Makes the kernel answer an error to this thread when it accepts connections that do not block, as long as it lives.
+func refuseAccepting(with error: Int32) throws {
+    #if arch(x86_64)
+        let acceptCall: UInt32 = 288
+    #else
+        let acceptCall: UInt32 = 242
+    #endif
+    let flags = SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue
+    try refuse(call: acceptCall, whoseArgument: 3, is: flags, with: error)
+}
+
 /// Gives this thread a mount namespace, or a table of descriptors, of its own, as long as it lives.
 func leaveShared(_ resource: SharedResource) throws {
     typealias Unshare = @convention(c) (Int32) -> Int32
