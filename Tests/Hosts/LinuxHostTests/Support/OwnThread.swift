@@ -72,6 +72,21 @@ func leaveShared(_ resource: SharedResource) throws {
     guard unshare(resource.rawValue) == 0 else { throw SystemCallError("unshare", errno: errno) }
 }
 
+/// Runs `body` on a thread of its own with a network namespace of its own and a table of descriptors that begins with the standard
+/// streams alone. What it closes is closed: no program and no thread of another test has a copy, which would keep a port taken or a
+/// connection open.
+func aloneInNewNetworkNamespace<Value>(_ body: @escaping () throws -> Value) throws -> Value {
+    typealias CloseRange = @convention(c) (UInt32, UInt32, UInt32) -> Int32
+    return try onThreadOfItsOwn {
+        guard let symbol = unsafe dlsym(nil, "close_range") else { throw SystemCallError("dlsym", errno: ENOSYS) }
+        // close_range(2) takes three integers.
+        let closeRange = unsafe unsafeBitCast(symbol, to: CloseRange.self)
+        let unsharing: UInt32 = 2
+        guard closeRange(3, .max, unsharing) == 0 else { throw SystemCallError("close_range", errno: errno) }
+        return try inNewNetworkNamespace(body)
+    }
+}
+
 /// What threads of a process share unless one leaves it; the values are the kernel's.
 enum SharedResource: Int32 {
     case descriptors = 0x400

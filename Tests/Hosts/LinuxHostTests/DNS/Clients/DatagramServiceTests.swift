@@ -8,7 +8,7 @@ import WireGuard
 
 @Suite struct DatagramServiceTests {
     @Test func aBurstIsAnsweredWholeAndEachByItsOwnID() throws {
-        try inNewNetworkNamespace {
+        try aloneInNewNetworkNamespace {
             var rig = try ClientRig()
             let client = try ClientSocket()
             // Several batches, and one that is not full.
@@ -28,7 +28,7 @@ import WireGuard
     }
 
     @Test func whatAServerAnswersGoesToEveryoneWhoAskedAndTheNextIsAnsweredAtOnce() throws {
-        try inNewNetworkNamespace {
+        try aloneInNewNetworkNamespace {
             var rig = try ClientRig()
             let first = try ClientSocket()
             let second = try ClientSocket()
@@ -50,7 +50,7 @@ import WireGuard
 
     @Test(arguments: [("0.0.0.0:53", "127.0.0.77", "127.0.0.1"), ("[::]:53", "fd00:5::77", "fd00:5::1")])
     func aWildcardAnswersFromTheAddressThatWasAsked(listen: String, asked: String, from: String) throws {
-        try inNewNetworkNamespace {
+        try aloneInNewNetworkNamespace {
             try run("ip", "addr", "add", "fd00:5::1/64", "dev", "lo", "nodad")
             try run("ip", "addr", "add", "fd00:5::77/64", "dev", "lo", "nodad")
             try awaitLocalRoutes("fd00:5::1", "fd00:5::77")
@@ -70,7 +70,7 @@ import WireGuard
     }
 
     @Test func wildcardsOfBothFamiliesHaveOnePortEach() throws {
-        try inNewNetworkNamespace {
+        try aloneInNewNetworkNamespace {
             var rig = try ClientRig(["0.0.0.0:53", "[::]:53"])
             let v4 = try ClientSocket()
             let v6 = try ClientSocket(datagramsFrom: "::1")
@@ -82,7 +82,7 @@ import WireGuard
     }
 
     @Test func aClientThatIsGoneDoesNotStopTheReading() throws {
-        try inNewNetworkNamespace {
+        try aloneInNewNetworkNamespace {
             var rig = try ClientRig()
             let staying = try ClientSocket()
             for id in 0..<40 as Range<UInt16> {
@@ -100,24 +100,22 @@ import WireGuard
 
     @Test func answersThatDoNotFitIntoTheBufferAreDroppedAndCounted() throws {
         // A system-call filter stands for a full buffer, for good: on a thread of its own, which ends with the test.
-        let counts = try onThreadOfItsOwn {
-            try inNewNetworkNamespace {
-                try refuseSending(messages: 3, with: ENOBUFS)
-                var rig = try ClientRig()
-                let client = try ClientSocket()
-                for id in 0..<3 { try client.send(ClientWire.query(id: UInt16(id), "localhost")) }
-                // All three are there before one is read: they are one batch.
-                try rig.serve(until: "three queries") { $0.side.counts.datagrams.received == 3 }
-                try client.send(ClientWire.query(id: 7, "localhost"))
-                try rig.expectDatagram(7, at: client)
-                return rig.side.counts.datagrams
-            }
+        let counts = try aloneInNewNetworkNamespace {
+            try refuseSending(messages: 3, with: ENOBUFS)
+            var rig = try ClientRig()
+            let client = try ClientSocket()
+            for id in 0..<3 { try client.send(ClientWire.query(id: UInt16(id), "localhost")) }
+            // All three are there before one is read: they are one batch.
+            try rig.serve(until: "three queries") { $0.side.counts.datagrams.received == 3 }
+            try client.send(ClientWire.query(id: 7, "localhost"))
+            try rig.expectDatagram(7, at: client)
+            return rig.side.counts.datagrams
         }
         #expect(counts == DatagramCounts(received: 4, sent: 1, bufferFull: 3))
     }
 
     @Test func aQueryThatIsTooLongIsOutOfOrder() throws {
-        try inNewNetworkNamespace {
+        try aloneInNewNetworkNamespace {
             var rig = try ClientRig()
             let client = try ClientSocket()
             // An option of 60,000 bytes: the datagram is cut within it.
@@ -137,7 +135,7 @@ import WireGuard
     }
 
     @Test func anAnswerToTheTunnelIsHandedToWhoReadsIt() throws {
-        try inNewNetworkNamespace {
+        try aloneInNewNetworkNamespace {
             var rig = try ClientRig()
             let client = DatagramClient(
                 origin: .tunnel, client: Endpoint(address: address("10.0.0.1"), port: 4_000),

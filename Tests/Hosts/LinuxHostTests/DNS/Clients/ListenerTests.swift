@@ -9,7 +9,7 @@ import Testing
 @Suite struct ListenerTests {
     @Test(arguments: [1, 3])
     func aPortThatIsTakenIsToldByAddressAndTransport(workers: Int) throws {
-        try inNewNetworkNamespace {
+        try aloneInNewNetworkNamespace {
             let owner = try ClientRig(["127.0.0.1:53"], workers: workers)
             let error = #expect(throws: ClientSideError.self) { _ = try ClientRig(["127.0.0.1:53"], workers: workers) }
             #expect(error.map { "\($0)" } == "cannot listen on 127.0.0.1:53 by UDP: Address already in use")
@@ -24,7 +24,7 @@ import Testing
     }
 
     @Test func aPortThatIsTakenByTCPAloneIsTakenToo() throws {
-        try inNewNetworkNamespace {
+        try aloneInNewNetworkNamespace {
             let rig = try ClientRig(["127.0.0.1:5301"])
             _ = rig.side.listeners[0].datagrams[0].descriptor.rawValue
             let listening = try listen(at: "127.0.0.1:5302")
@@ -35,7 +35,7 @@ import Testing
     }
 
     @Test func otherAddressesAreListenedAtAndWhoIsConnectedStays() throws {
-        try inNewNetworkNamespace {
+        try aloneInNewNetworkNamespace {
             var rig = try ClientRig(["127.0.0.1:53", "127.0.0.2:53"])
             var staying = try ClientSocket(connectedTo: "127.0.0.1:53")
             var moved = try ClientSocket(connectedTo: "127.0.0.2:53")
@@ -72,7 +72,7 @@ import Testing
 
     @Test(arguments: [1, 2])
     func whatCannotBeListenedAtChangesNothing(workers: Int) throws {
-        try inNewNetworkNamespace {
+        try aloneInNewNetworkNamespace {
             var rig = try ClientRig(["127.0.0.1:53"], workers: workers)
             let blocker = try listen(at: "127.0.0.9:53")
             let addresses = try ["127.0.0.8:53", "127.0.0.9:53"].map { try #require(AddressAndPort(parsing: $0)) }
@@ -91,7 +91,7 @@ import Testing
 
     @Test(arguments: [1, 2], [["0.0.0.0:53", "127.0.0.1:53"], ["127.0.0.1:53", "0.0.0.0:53"]])
     func aWildcardAndAnAddressReplaceEachOther(workers: Int, order: [String]) throws {
-        try inNewNetworkNamespace {
+        try aloneInNewNetworkNamespace {
             var rig = try ClientRig([order[0]], workers: workers)
             try rig.side.startWorkers()
             try rig.side.changeListeners(to: [#require(AddressAndPort(parsing: order[1]))], rig.loop)
@@ -111,23 +111,21 @@ import Testing
     @Test(arguments: [EMFILE, ENFILE, ENOMEM])
     func withoutDescriptorsNobodyIsAcceptedForAMoment(error: Int32) throws {
         // A system-call filter stands for a full table, for good: on a thread of its own, which ends with the test.
-        let events = try onThreadOfItsOwn {
-            try inNewNetworkNamespace {
-                try refuseAccepting(with: error)
-                var rig = try ClientRig()
-                let client = try ClientSocket(connectedTo: ClientRig.address)
-                var events: [String] = []
-                for _ in 0..<2 {
-                    try rig.serve(until: "a pause") { $0.nextDeadline != nil }
-                    // The client that waits must not have the loop spin.
-                    try rig.serveAll()
-                    events.append("paused")
-                    rig.handleDeadlines(at: HostClock.now() + .seconds(1))
-                    if rig.nextDeadline == nil { events.append("accepts") }
-                }
-                _ = client.descriptor.rawValue
-                return events
+        let events = try aloneInNewNetworkNamespace {
+            try refuseAccepting(with: error)
+            var rig = try ClientRig()
+            let client = try ClientSocket(connectedTo: ClientRig.address)
+            var events: [String] = []
+            for _ in 0..<2 {
+                try rig.serve(until: "a pause") { $0.nextDeadline != nil }
+                // The client that waits must not have the loop spin.
+                try rig.serveAll()
+                events.append("paused")
+                rig.handleDeadlines(at: HostClock.now() + .seconds(1))
+                if rig.nextDeadline == nil { events.append("accepts") }
             }
+            _ = client.descriptor.rawValue
+            return events
         }
         #expect(events == ["paused", "accepts", "paused", "accepts"])
     }

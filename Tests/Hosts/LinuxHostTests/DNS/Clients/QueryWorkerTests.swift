@@ -7,7 +7,7 @@ import Testing
 
 @Suite struct QueryWorkerTests {
     @Test func threadsShareTheQueriesAndAllAreAnswered() throws {
-        try inNewNetworkNamespace {
+        try aloneInNewNetworkNamespace {
             var rig = try ClientRig(workers: 3)
             try rig.side.startWorkers()
             // The kernel spreads senders over the threads' sockets: of 64 none is likely to have none.
@@ -36,7 +36,7 @@ import Testing
     }
 
     @Test func whatComesWhileThreadsAreStoppedIsAnsweredAfterwards() throws {
-        try inNewNetworkNamespace {
+        try aloneInNewNetworkNamespace {
             var rig = try ClientRig(workers: 2)
             try rig.side.startWorkers()
             rig.side.stopWorkers()
@@ -58,7 +58,7 @@ import Testing
     }
 
     @Test func otherAddressesAreReadByAllThreads() throws {
-        try inNewNetworkNamespace {
+        try aloneInNewNetworkNamespace {
             var rig = try ClientRig(["127.0.0.1:53"], workers: 2)
             try rig.side.startWorkers()
             let addresses = try ["127.0.0.1:53", "127.0.0.2:53"].map { try #require(AddressAndPort(parsing: $0)) }

@@ -6,7 +6,7 @@ import Testing
 
 @Suite struct StreamEndTests {
     @Test func c7AHalfClosedClientGetsItsAnswersAndIsClosedThen() throws {
-        try inNewNetworkNamespace {
+        try aloneInNewNetworkNamespace {
             var rig = try ClientRig()
             var client = try ClientSocket(connectedTo: ClientRig.address)
             try client.write(
@@ -27,7 +27,7 @@ import Testing
     }
 
     @Test func aClientThatOnlyConnectsIsClosedWhenItLeaves() throws {
-        try inNewNetworkNamespace {
+        try aloneInNewNetworkNamespace {
             var rig = try ClientRig()
             do { _ = try ClientSocket(connectedTo: ClientRig.address).descriptor.rawValue }
             try rig.serve(until: "the client to come and go") {
@@ -37,7 +37,7 @@ import Testing
     }
 
     @Test func c9WhoBreaksOffIsForgottenAndTheAnswerIsKept() throws {
-        try inNewNetworkNamespace {
+        try aloneInNewNetworkNamespace {
             var rig = try ClientRig()
             let breaking = try ClientSocket(connectedTo: ClientRig.address)
             try breaking.write(
@@ -56,7 +56,7 @@ import Testing
     }
 
     @Test func c9WhoBreaksOffWhileNotBeingReadIsNoticed() throws {
-        try inNewNetworkNamespace {
+        try aloneInNewNetworkNamespace {
             var rig = try ClientRig()
             let breaking = try ClientSocket(connectedTo: ClientRig.address)
             try breaking.write(
@@ -70,7 +70,7 @@ import Testing
     }
 
     @Test func anAnswerForOneWhoLeftIsNotGivenToWhoHasItsPlace() throws {
-        try inNewNetworkNamespace {
+        try aloneInNewNetworkNamespace {
             var rig = try ClientRig()
             let leaving = try ClientSocket(connectedTo: ClientRig.address)
             try leaving.write(ClientWire.framed(ClientWire.query(id: 1, "a.example")))
@@ -91,7 +91,7 @@ import Testing
     }
 
     @Test func closingLetsEveryoneGo() throws {
-        try inNewNetworkNamespace {
+        try aloneInNewNetworkNamespace {
             var rig = try ClientRig(workers: 2)
             try rig.side.startWorkers()
             var client = try ClientSocket(connectedTo: ClientRig.address)

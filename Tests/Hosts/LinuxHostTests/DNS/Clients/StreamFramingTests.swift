@@ -6,7 +6,7 @@ import Testing
 
 @Suite struct StreamFramingTests {
     @Test func c1AnySegmentationIsTheSame() throws {
-        try inNewNetworkNamespace {
+        try aloneInNewNetworkNamespace {
             var rig = try ClientRig()
             let queries = (0..<4).map { ClientWire.framed(ClientWire.query(id: UInt16($0), "localhost")) }
             let stream = Array(queries.joined())
@@ -30,7 +30,7 @@ import Testing
     }
 
     @Test func c2AConnectionStaysOpenAfterEveryKindOfAnswer() throws {
-        try inNewNetworkNamespace {
+        try aloneInNewNetworkNamespace {
             var rig = try ClientRig(rules: ["||blocked.example^"])
             var client = try ClientSocket(connectedTo: ClientRig.address)
             // Local, blocked, refused (a zone transfer), out of order (a question without a type), from a server, kept.
@@ -51,7 +51,7 @@ import Testing
     }
 
     @Test func c3PipelinedQueriesAreAnsweredInTheOrderOfTheAnswers() throws {
-        try inNewNetworkNamespace {
+        try aloneInNewNetworkNamespace {
             var rig = try ClientRig()
             var client = try ClientSocket(connectedTo: ClientRig.address)
             let names = ["slow.example", "middle.example", "localhost", "fast.example"]
@@ -68,7 +68,7 @@ import Testing
     }
 
     @Test func c4LengthAndMessageAreOneSegment() throws {
-        try inNewNetworkNamespace {
+        try aloneInNewNetworkNamespace {
             var rig = try ClientRig()
             var client = try ClientSocket(connectedTo: ClientRig.address)
             for id in 0..<3 as Range<UInt16> {
@@ -86,7 +86,7 @@ import Testing
 
     @Test(arguments: [0, 1, 11])
     func c5WhatIsTooShortToBeAMessageEndsTheConnectionAfterItsAnswers(length: Int) throws {
-        try inNewNetworkNamespace {
+        try aloneInNewNetworkNamespace {
             var rig = try ClientRig()
             var client = try ClientSocket(connectedTo: ClientRig.address)
             try client.write(
@@ -104,7 +104,7 @@ import Testing
     }
 
     @Test func c5TheLongestMessageIsTaken() throws {
-        try inNewNetworkNamespace {
+        try aloneInNewNetworkNamespace {
             var rig = try ClientRig()
             var client = try ClientSocket(connectedTo: ClientRig.address)
             // An option (RFC 6891 §6.1.2) that fills the message up to 65,535 bytes.
@@ -137,7 +137,7 @@ import Testing
     }
 
     @Test func anAnswerOfAnyLengthIsWhole() throws {
-        try inNewNetworkNamespace {
+        try aloneInNewNetworkNamespace {
             var rig = try ClientRig()
             var client = try ClientSocket(connectedTo: ClientRig.address)
             // 250 strings of 255 bytes in 250 records: 63 KiB.

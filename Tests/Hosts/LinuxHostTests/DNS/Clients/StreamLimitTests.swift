@@ -7,7 +7,7 @@ import Testing
 
 @Suite struct StreamLimitTests {
     @Test func c6AClientThatDoesNothingIsClosedAfterTheIdleTime() throws {
-        try inNewNetworkNamespace {
+        try aloneInNewNetworkNamespace {
             var rig = try ClientRig(idle: .seconds(20))
             var silent = try ClientSocket(connectedTo: ClientRig.address)
             var halfway = try ClientSocket(connectedTo: ClientRig.address)
@@ -39,7 +39,7 @@ import Testing
     }
 
     @Test func c6SingleBytesDoNotKeepAConnectionAlive() throws {
-        try inNewNetworkNamespace {
+        try aloneInNewNetworkNamespace {
             var rig = try ClientRig(idle: .milliseconds(300))
             var slow = try ClientSocket(connectedTo: ClientRig.address)
             let query = ClientWire.framed(ClientWire.query(id: 1, "example.com") + [UInt8](repeating: 0, count: 4_000))
@@ -60,7 +60,7 @@ import Testing
     }
 
     @Test func c6WholeQueriesKeepAConnectionAlive() throws {
-        try inNewNetworkNamespace {
+        try aloneInNewNetworkNamespace {
             var rig = try ClientRig(idle: .milliseconds(200))
             var client = try ClientSocket(connectedTo: ClientRig.address)
             let start = HostClock.now()
@@ -74,7 +74,7 @@ import Testing
     }
 
     @Test func theIdlestMakesRoomWhenThereAreTooMany() throws {
-        try inNewNetworkNamespace {
+        try aloneInNewNetworkNamespace {
             var rig = try ClientRig()
             var clients = ClientSockets()
             for _ in 0..<StreamClients.maximumCount { clients.append(try ClientSocket(connectedTo: ClientRig.address)) }
@@ -99,7 +99,7 @@ import Testing
     }
 
     @Test func oneAddressHasAShareOnly() throws {
-        try inNewNetworkNamespace {
+        try aloneInNewNetworkNamespace {
             try run("ip", "addr", "add", "10.9.0.1/32", "dev", "lo")
             var rig = try ClientRig(["0.0.0.0:53"])
             var greedy = ClientSockets()
@@ -117,7 +117,7 @@ import Testing
     }
 
     @Test func aProxyThatTakesNoFlowsTurnsClientsAway() throws {
-        try inNewNetworkNamespace {
+        try aloneInNewNetworkNamespace {
             var rig = try ClientRig()
             rig.shared.withProxy { $0.shed(.newFlows) }
             var client = try ClientSocket(connectedTo: ClientRig.address)
@@ -127,7 +127,7 @@ import Testing
     }
 
     @Test func aClientWithManyQueriesWaitsForAnswers() throws {
-        try inNewNetworkNamespace {
+        try aloneInNewNetworkNamespace {
             var rig = try ClientRig()
             var client = try ClientSocket(connectedTo: ClientRig.address)
             let count = 300
@@ -155,7 +155,7 @@ import Testing
     }
 
     @Test func aClientThatDoesNotReadIsNotReadAndInTheEndClosed() throws {
-        try inNewNetworkNamespace {
+        try aloneInNewNetworkNamespace {
             var rig = try ClientRig()
             try keepALargeAnswer(in: &rig)
             let client = try ClientSocket(connectedTo: ClientRig.address, receiveBuffer: 4_096)
@@ -173,7 +173,7 @@ import Testing
     }
 
     @Test func aClientThatReadsAgainGetsAllItsAnswers() throws {
-        try inNewNetworkNamespace {
+        try aloneInNewNetworkNamespace {
             var rig = try ClientRig()
             try keepALargeAnswer(in: &rig)
             var client = try ClientSocket(connectedTo: ClientRig.address, receiveBuffer: 4_096)
@@ -237,7 +237,7 @@ import Testing
     }
 
     @Test func halfReadQueriesOfAllTogetherAreBounded() throws {
-        try inNewNetworkNamespace {
+        try aloneInNewNetworkNamespace {
             var rig = try ClientRig()
             var clients = ClientSockets()
             var modest = try ClientSocket(connectedTo: ClientRig.address)
