@@ -112,8 +112,8 @@ extension ServerExchanges {
             case .open(let id, let address): open(id, address, upstream, at: now, loop)
             case .close(let id):
                 guard let socket = upstream.socket(id) else { continue }
-                forget(socket)
                 socket.connection?.abandon()
+                forget(socket)
                 endExchanges(of: socket, at: now)
             case .resolve: startLookup(upstream, at: now, loop)
             }
