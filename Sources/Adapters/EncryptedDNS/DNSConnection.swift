@@ -10,6 +10,8 @@ public protocol DNSConnection: ~Copyable {
     var exchangeCount: Int { get }
     /// True when another query can be sent.
     var canTakeMore: Bool { get }
+    /// True when nothing but what is under way keeps the connection from taking another query.
+    var isBusy: Bool { get }
     /// True when the connection is over.
     var isOver: Bool { get }
     /// How many bytes there are for the socket.

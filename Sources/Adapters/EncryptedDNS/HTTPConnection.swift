@@ -50,6 +50,11 @@ public struct HTTPConnection<Stream: ByteStream & ~Copyable>: ~Copyable, DNSConn
             && progress.exchanges.count < exchangeLimit && stream.outgoingCount < progress.limits.outgoingByteCount
     }
 
+    /// True when nothing but what is under way keeps the connection from taking another query.
+    public var isBusy: Bool {
+        progress.phase != .over && !progress.isSuspect && session.takesRequests && !canTakeMore
+    }
+
     /// How many bytes there are for the socket.
     public var outgoingCount: Int { stream.outgoingCount }
 

@@ -50,6 +50,9 @@ public struct PipelinedConnection<Stream: ByteStream & ~Copyable>: ~Copyable, DN
             && stream.outgoingCount + waiting.count < progress.limits.outgoingByteCount
     }
 
+    /// True when nothing but what is under way keeps the connection from taking another query.
+    public var isBusy: Bool { progress.phase != .over && !progress.isSuspect && !canTakeMore }
+
     /// How many bytes there are for the socket.
     public var outgoingCount: Int { stream.outgoingCount }
 

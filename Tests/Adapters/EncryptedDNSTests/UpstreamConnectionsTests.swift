@@ -122,6 +122,22 @@ import Testing
         #expect(host.choose(needsFresh: true, at: 5) == .full)
     }
 
+    @Test func `a connection with enough under way is joined by others, and never gives way`() throws {
+        let host = Host(["a"])
+        let ids = try (1...3).map { number in
+            let id = try host.connect(at: Double(number))
+            host.upstream.changed(id, canTakeMore: false, isBusy: true)
+            return id
+        }
+        #expect(host.choose(at: 4) == .full && host.closed.isEmpty && host.opened.count == 3)
+        host.upstream.changed(ids[1], canTakeMore: true)
+        #expect(host.choose(at: 5) == .use(ids[1]) && host.closed.isEmpty)
+        // One of them is found to be silent.
+        host.upstream.changed(ids[1], canTakeMore: false, isBusy: true)
+        host.upstream.changed(ids[2], canTakeMore: false)
+        #expect(host.choose(at: 6) != .full && host.closed == [ids[2]])
+    }
+
     @Test func `a warm connection replaces the last one for as long as the server is used`() throws {
         let host = Host(["a"])
         let first = try host.connect(at: 1)

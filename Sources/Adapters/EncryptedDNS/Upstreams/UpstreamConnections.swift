@@ -15,7 +15,8 @@ public struct ConnectionID: Hashable, Sendable {
 ///
 /// The states of a connection:
 ///
-///     opening ── opened ──▶ open ── takes no more ──▶ draining
+///     opening ── opened ──▶ open ◀── enough under way ──▶ busy
+///        │                   └──────── takes no more ──────┴──▶ draining
 ///        └── failed, closed, raced or dropped in any state: gone ──┘
 public struct UpstreamConnections<Address: Hashable & Sendable>: Sendable {
     /// What the host is to do, in the order of the list.
@@ -62,6 +63,7 @@ public struct UpstreamConnections<Address: Hashable & Sendable>: Sendable {
     private enum State: Sendable {
         case opening(since: Instant, isRaced: Bool)
         case open
+        case busy
         case draining
     }
 
@@ -177,9 +179,11 @@ public struct UpstreamConnections<Address: Hashable & Sendable>: Sendable {
     }
 
     /// An open connection takes no more queries, or takes some again.
-    public mutating func changed(_ id: ConnectionID, canTakeMore: Bool) {
+    ///
+    /// - Parameter isBusy: True when it takes no more only because there is enough under way: it is not given up for another.
+    public mutating func changed(_ id: ConnectionID, canTakeMore: Bool, isBusy: Bool = false) {
         guard let index = connections.firstIndex(where: { $0.id == id }), !connections[index].isOpening else { return }
-        connections[index].state = canTakeMore ? .open : .draining
+        connections[index].state = canTakeMore ? .open : isBusy ? .busy : .draining
     }
 
     /// An open connection has ended.

@@ -32,7 +32,7 @@ extension ServerExchanges {
     /// A connection that takes the query at once.
     private func openSocket(for waiting: WaitingExchange, _ upstream: ServerUpstream) -> StreamSocket? {
         upstream.sockets.first { socket in
-            guard socket.isReady, socket.takesMore, !socket.isOver else { return false }
+            guard socket.isReady, socket.capacity == .takesMore, !socket.isOver else { return false }
             guard waiting.exchange.needsFreshConnection else { return true }
             return waiting.fresh.map { socket.id.rawValue >= $0.rawValue } ?? false
         }
@@ -71,8 +71,9 @@ extension ServerExchanges {
         } catch {
             switch error {
             case .closed, .full:
-                socket.takesMore = false
-                socket.upstream.connections.changed(socket.id, canTakeMore: false)
+                noteCapacity(of: socket)
+                // What says that it takes more and does not, takes no more: this ends.
+                if socket.capacity == .takesMore { setCapacity(of: socket, .takesNoMore) }
                 markDirty(socket)
                 return false
             case .invalidQuery, .repeatedExchange:
@@ -89,11 +90,17 @@ extension ServerExchanges {
     /// Tells the upstream when a connection takes no more, or takes some again.
     private mutating func noteCapacity(of socket: StreamSocket) {
         guard socket.isReady, !socket.isOver, let takesMore = socket.connection?.canTakeMore,
-            takesMore != socket.takesMore
+            let isBusy = socket.connection?.isBusy
         else { return }
-        socket.takesMore = takesMore
-        socket.upstream.connections.changed(socket.id, canTakeMore: takesMore)
-        if takesMore { socket.upstream.needsReview = true }
+        setCapacity(of: socket, takesMore ? .takesMore : isBusy ? .busy : .takesNoMore)
+    }
+
+    private func setCapacity(of socket: StreamSocket, _ capacity: StreamSocket.Capacity) {
+        guard capacity != socket.capacity else { return }
+        socket.capacity = capacity
+        socket.upstream.connections.changed(
+            socket.id, canTakeMore: capacity == .takesMore, isBusy: capacity == .busy)
+        if capacity == .takesMore { socket.upstream.needsReview = true }
     }
 
     mutating func markDirty(_ socket: StreamSocket) {

@@ -17,6 +17,14 @@ final class StreamSocket {
         case ended
     }
 
+    /// Whether it takes another query.
+    enum Capacity {
+        case takesMore
+        /// Not before some that are under way have ended.
+        case busy
+        case takesNoMore
+    }
+
     /// What its upstream knows it by.
     let id: ConnectionID
     /// The upstream.
@@ -32,7 +40,7 @@ final class StreamSocket {
     /// True when the server has been found to be who it should be.
     var isReady = false
     /// What the upstream was told of it.
-    var takesMore = true
+    var capacity = Capacity.takesMore
     /// True when it is in the list of those with something to be written.
     var isDirty = false
     /// True when nothing happens on it any more.

@@ -1,6 +1,6 @@
+import CLinux
 import DNSMessage
 import DNSProxy
-import CLinux
 import Glibc
 import IPPacket
 import Provider

@@ -1,5 +1,5 @@
-import DNSProxy
 import CLinux
+import DNSProxy
 import Glibc
 import Provider
 import Testing

@@ -15,7 +15,7 @@ struct LoopbackServer: ~Copyable {
     init(_ type: __socket_type, _ host: String = "127.0.0.1", port: UInt16 = 0) throws {
         let host = address(host)
         let family = AddressFamily(of: host).socketFamily
-        descriptor = FileDescriptor(
+        let descriptor = FileDescriptor(
             adopting: try systemCall("socket") {
                 socket(family, Int32(type.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
             })
@@ -24,7 +24,9 @@ struct LoopbackServer: ~Copyable {
             _ = try systemCall("bind") { unsafe bind(number, pointer, length) }
         }
         if type == SOCK_STREAM { _ = try systemCall("listen") { listen(number, 16) } }
-        self.port = try unsafe Self.readAddress("getsockname") { unsafe getsockname(number, $0, $1) }.0.port
+        let port = try unsafe Self.readAddress("getsockname") { unsafe getsockname(number, $0, $1) }.0.port
+        self.descriptor = descriptor
+        self.port = port
     }
 
     /// The next datagram, waited for, and who sent it.
@@ -51,7 +53,7 @@ struct LoopbackServer: ~Copyable {
         try awaitReady(descriptor.rawValue, "a connection")
         let number = descriptor.rawValue
         return LoopbackConnection(
-            descriptor: FileDescriptor(adopting: try systemCall("accept") { unsafe Glibc.accept(number, nil, nil) }))
+            descriptor: FileDescriptor(adopting: try systemCall("accept") { Glibc.accept(number, nil, nil) }))
     }
 
     private static func withAddress(
@@ -76,7 +78,7 @@ struct LoopbackServer: ~Copyable {
         var length = socklen_t(bytes.count)
         let result = try unsafe bytes.withUnsafeMutableBytes { bytes in
             let pointer = unsafe bytes.baseAddress?.assumingMemoryBound(to: sockaddr.self)
-            return unsafe try systemCall(operation) { unsafe call(pointer, &length) }
+            return try systemCall(operation) { unsafe call(pointer, &length) }
         }
         guard let endpoint = SocketAddress.read(bytes.span.octets.extracting(..<Int(length))) else {
             throw Impatience(awaited: "an address")

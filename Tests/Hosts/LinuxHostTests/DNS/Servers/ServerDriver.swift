@@ -1,6 +1,6 @@
 import ByteAccess
-import DNSProxy
 import CLinux
+import DNSProxy
 import Glibc
 import IPPacket
 import Provider
@@ -77,8 +77,10 @@ struct ServerDriver: ~Copyable {
         _ upstreams: [DNSUpstreamConfiguration], bootstrap: [AddressAndPort] = [],
         log: Log = Log(level: .silent, name: "test")
     ) throws {
-        servers = try ServerExchanges(upstreams, bootstrap: bootstrap, client: client, ports: ports, log: log)
-        loop = try EventLoop()
+        let servers = try ServerExchanges(upstreams, bootstrap: bootstrap, client: client, ports: ports, log: log)
+        let loop = try EventLoop()
+        self.servers = servers
+        self.loop = loop
     }
 
     /// Begins an exchange about a name.

@@ -1,5 +1,5 @@
-import DNSProxy
 import CLinux
+import DNSProxy
 import Glibc
 import Provider
 import Testing
@@ -115,10 +115,11 @@ import Testing
     @Test func `an address that says nothing is raced by the next`() throws {
         try onThreadOfItsOwn {
             try inNewNetworkNamespace {
-                // What is sent into a device without a neighbour is lost.
-                try run("ip", "link", "add", "void", "type", "dummy")
+                // Nobody at the other end has the address.
+                try run("ip", "link", "add", "void", "type", "veth", "peer", "name", "end")
                 try run("ip", "address", "add", "192.0.2.2/24", "dev", "void")
                 try run("ip", "link", "set", "void", "up")
+                try run("ip", "link", "set", "end", "up")
                 let server = try LoopbackServer(SOCK_STREAM)
                 var driver = try ServerDriver([
                     upstream(.tcp, "dns.example", server.port, addresses: ["192.0.2.1", "127.0.0.1"])
@@ -183,6 +184,7 @@ import Testing
             }
             return client.endedCount == 500
         }
+        #expect(driver.client.failures.isEmpty)
         #expect(done == 500 && driver.client.answers.count == 500)
     }
 
