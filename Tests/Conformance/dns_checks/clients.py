@@ -249,11 +249,13 @@ def reset(testbed: DNSTestbed) -> None:
     for number in range(100):
         client = testbed.tcp()
         client.send(*(dns_wire.query(f"gone{number % 10}-{part}.example") for part in range(5)))
+        if number < 10:
+            # What a reset overtakes is never read: each name is asked for once before.
+            testbed.upstream.wait_for_query(f"gone{number}-4.example")
         if number % 2:
             client.send_bytes(b"\0")
         client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         client.socket.close()
-    testbed.upstream.wait_for_query("gone9-4.example")
     wait_until(lambda: (status := daemon.status()) and _waiting(status) == 0, "nothing being under way", 5,
                detail=daemon.status)
     for transport in TRANSPORTS:
