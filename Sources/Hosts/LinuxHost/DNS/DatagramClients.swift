@@ -20,41 +20,55 @@ struct DatagramClient: Sendable {
     var server: Endpoint
 }
 
-/// The clients by UDP that wait for an answer, by their tokens. A token's number is never used for a second query: it counts.
+/// The clients by UDP that wait for an answer, by their tokens. No token is used for a second query: it has a count in it, which
+/// begins again only after 2³² queries.
 struct DatagramClients: Sendable {
+    /// How many places are kept when nobody waits.
+    private static let keptCount = 256
+
     private var slots: [(generation: UInt32, client: DatagramClient?)] = []
     private var free: [Int] = []
+    /// The count that the next token has in it.
+    private var nextGeneration: UInt32 = 0
 
     /// How many wait.
     var count: Int { slots.count - free.count }
 
+    /// How many there are places for without more memory.
+    var capacity: Int { slots.count }
+
     /// The token that the next client gets.
-    var nextToken: ClientToken { token(free.last ?? slots.count) }
+    var nextToken: ClientToken { Self.token(free.last ?? slots.count, nextGeneration) }
 
     /// Keeps a client under `nextToken`, which it returns.
     @discardableResult
     mutating func add(_ client: DatagramClient) -> ClientToken {
+        let token = nextToken
         let slot = free.popLast() ?? slots.count
         if slot == slots.count { slots.append((0, nil)) }
-        slots[slot].client = client
-        return token(slot)
+        slots[slot] = (nextGeneration, client)
+        nextGeneration &+= 1
+        return token
     }
 
     /// Takes the client of a token; nil when it is gone.
     mutating func take(_ token: ClientToken) -> DatagramClient? {
         let slot = Int(token.rawValue & 0xFF_FFFF)
-        guard slots.indices.contains(slot), self.token(slot) == token, let client = slots[slot].client else {
-            return nil
-        }
-        slots[slot].generation &+= 1
+        guard slots.indices.contains(slot), Self.token(slot, slots[slot].generation) == token,
+            let client = slots[slot].client
+        else { return nil }
         slots[slot].client = nil
         free.append(slot)
+        // A burst is over: what it needed is given back.
+        if free.count == slots.count, slots.count > Self.keptCount {
+            slots = []
+            free = []
+        }
         return client
     }
 
-    private func token(_ slot: Int) -> ClientToken {
-        let generation = UInt64(slots.indices.contains(slot) ? slots[slot].generation : 0)
-        return ClientToken(rawValue: ClientKind.datagram.bits | generation << 24 | UInt64(slot))
+    private static func token(_ slot: Int, _ generation: UInt32) -> ClientToken {
+        ClientToken(rawValue: ClientKind.datagram.bits | UInt64(generation) << 24 | UInt64(slot))
     }
 }
 

@@ -140,13 +140,16 @@ struct ClientSocket: ~Copyable {
     /// Says that nothing more will be sent.
     func finish() { shutdown(descriptor.rawValue, Int32(SHUT_WR)) }
 
-    /// Closes the connection so that the other end is told that it broke.
-    consuming func abort() {
+    /// Has the other end told that the connection broke, when this one is closed.
+    func breakWhenClosed() {
         var setting = linger(l_onoff: 1, l_linger: 0)
         // The pointer lives for the call and the length is the structure's.
         unsafe setsockopt(
             descriptor.rawValue, SOL_SOCKET, SO_LINGER, &setting, socklen_t(MemoryLayout<linger>.size))
     }
+
+    /// Closes the connection so that the other end is told that it broke.
+    consuming func abort() { breakWhenClosed() }
 
     /// How many segments with data came in (TCP_INFO).
     func receivedSegments() throws -> UInt32 {
