@@ -83,7 +83,9 @@ public struct TLSClient: ~Copyable {
         switch identity {
         case .name:
             guard let hostName else { throw .invalidServerName }
-            unsafe X509_VERIFY_PARAM_set_hostflags(parameters, UInt32(X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS))
+            // The subject's own name is no name of the server (RFC 9525 §6.2).
+            let flags = X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT
+            unsafe X509_VERIFY_PARAM_set_hostflags(parameters, UInt32(flags))
             guard unsafe X509_VERIFY_PARAM_set1_host(parameters, hostName, 0) == 1,
                 unsafe clibssl_set_server_name(handle.stream, hostName) == 1
             else {

@@ -48,12 +48,29 @@ extension ServerExchanges {
         guard let lookup = lookups.first(where: { $0.upstream === question.upstream }),
             withBuffer({ question.receive(into: &$0) })
         else { return }
+        if case .truncated = question.state, askByStream(question, lookup, loop) { return }
         close(question)
         if lookup.isComplete {
             goOn(lookup, at: now, loop)
         } else if !lookup.result.addresses.isEmpty {
             lookup.deadline = min(lookup.deadline, now + BootstrapLookup.familyPatience)
             noteDeadline(lookup.deadline)
+        }
+    }
+
+    /// Asks a question again by TCP. False when there is no socket for it.
+    private mutating func askByStream(
+        _ question: BootstrapQuestion, _ lookup: BootstrapLookup, _ loop: borrowing EventLoop
+    ) -> Bool {
+        close(question)
+        question.token = bootstrapSockets.add(question)
+        do throws(SystemCallError) {
+            let resolver = bootstrap[(lookup.attemptCount - 1) % bootstrap.count]
+            try question.ask(byStream: try ServerSocket.stream(to: resolver, ports: ports), loop)
+            return true
+        } catch {
+            question.state = .failed
+            return false
         }
     }
 
