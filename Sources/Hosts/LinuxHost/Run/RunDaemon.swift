@@ -73,6 +73,7 @@ public struct RunDaemon: ~Copyable {
     /// - Throws: `StartFailure` with what could not be had; what was opened before is closed.
     public init(_ loaded: LoadedConfiguration, log: Log) throws(StartFailure) {
         ignoreBrokenPipes()
+        DescriptorLimit.raise()
         let configuration = loaded.value
         let name = configuration.interfaceName
         guard name != nil || configuration.dns != nil else {

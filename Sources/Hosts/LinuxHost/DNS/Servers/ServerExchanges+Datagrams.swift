@@ -13,7 +13,7 @@ extension ServerExchanges {
     ) {
         if let expiry = upstream.addressesExpire, expiry <= now { resolveAgain(upstream, at: now, loop) }
         guard !upstream.addresses.isEmpty else { return waitForAddress(exchange, upstream, at: now, loop) }
-        guard datagrams.count < Self.datagramLimit else { return fail(exchange.id, .overloaded, at: now) }
+        guard datagrams.count < Self.datagramLimit else { return queueDatagram(exchange) }
         var problem: SystemCallError?
         for attempt in triedCount..<max(triedCount + 1, upstream.addresses.count) {
             let index = upstream.datagramAddress % upstream.addresses.count
@@ -22,12 +22,41 @@ extension ServerExchanges {
                 return
             } catch {
                 problem = error
+                // What is under way will make room.
+                if error.meansNoRoom, datagrams.count > 0 { return queueDatagram(exchange) }
                 if error.meansNoRoom { break }
                 upstream.datagramAddress = index + 1
             }
         }
         if let problem { upstream.lastProblem = .system(problem) }
         fail(exchange.id, problem?.meansNoRoom ?? false ? .overloaded : .unreachable, at: now)
+    }
+
+    /// Keeps an exchange until there is room for its datagram. The proxy bounds how many there are.
+    private mutating func queueDatagram(_ exchange: Exchange) {
+        queuedDatagrams.append(exchange)
+        places[exchange.id] = .queued
+    }
+
+    /// Asks what waited for room, as far as there is some.
+    mutating func beginQueuedDatagrams(_ loop: borrowing EventLoop) {
+        let count = min(Self.datagramLimit - datagrams.count, queuedDatagrams.count)
+        guard count > 0 else { return }
+        let now = HostClock.now()
+        let next = Array(queuedDatagrams.prefix(count))
+        queuedDatagrams.removeFirst(count)
+        for exchange in next {
+            places[exchange.id] = nil
+            beginDatagram(exchange, upstreams[exchange.upstream.index], at: now, loop)
+        }
+    }
+
+    /// Ends what waited for room for too long.
+    mutating func expireQueuedDatagrams(at now: Instant) {
+        let late = queuedDatagrams.filter { $0.deadline <= now }
+        guard !late.isEmpty else { return }
+        queuedDatagrams.removeAll { $0.deadline <= now }
+        for exchange in late { fail(exchange.id, .timedOut, at: now) }
     }
 
     private mutating func send(

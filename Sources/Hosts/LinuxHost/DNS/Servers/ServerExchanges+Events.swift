@@ -23,6 +23,7 @@ extension ServerExchanges {
     mutating func handleDeadlines(at now: Instant, _ loop: borrowing EventLoop) {
         guard let earliest = earliestDeadline, earliest <= now else { return }
         expireDatagrams(at: now)
+        expireQueuedDatagrams(at: now)
         expireLookups(at: now, loop)
         for socket in streams.elements where !socket.isOver {
             if socket.connection == nil {
@@ -41,6 +42,7 @@ extension ServerExchanges {
         settle(at: now, loop)
         earliestDeadline = nil
         for datagram in datagrams.elements { noteDeadline(datagram.exchange.deadline) }
+        for exchange in queuedDatagrams { noteDeadline(exchange.deadline) }
         for lookup in lookups { noteDeadline(lookup.deadline) }
         for socket in streams.elements {
             noteDeadline(socket.connection == nil ? socket.connectDeadline : socket.connection?.nextDeadline)
@@ -54,6 +56,7 @@ extension ServerExchanges {
 
     /// Writes what there is to be sent, all queries of a turn together. To be called at the end of each turn.
     mutating func flush(_ loop: borrowing EventLoop) {
+        beginQueuedDatagrams(loop)
         // A connection that fails may bring more to be sent by another.
         while !dirty.isEmpty {
             let sockets = dirty

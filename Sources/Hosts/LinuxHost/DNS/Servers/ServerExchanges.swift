@@ -18,6 +18,8 @@ struct ServerExchanges<Client: ExchangeClient>: ~Copyable, @unchecked Sendable {
         case stream(StreamSocket)
         /// Nowhere yet.
         case waiting(ServerUpstream)
+        /// Nowhere yet: there are as many datagrams under way as there may be.
+        case queued
     }
 
     /// The tokens that its descriptors have in the event loop.
@@ -32,6 +34,8 @@ struct ServerExchanges<Client: ExchangeClient>: ~Copyable, @unchecked Sendable {
     let upstreams: [ServerUpstream]
     var places: [ExchangeID: Place] = [:]
     var datagrams = WatchedSlots<DatagramExchange>(firstToken: Self.tokens.lowerBound)
+    /// What is asked by a datagram when another one has come to its end, in the order in which it came.
+    var queuedDatagrams: [Exchange] = []
     var streams = WatchedSlots<StreamSocket>(
         firstToken: Self.tokens.lowerBound + WatchedSlots<StreamSocket>.tokenCount)
     var bootstrapSockets = WatchedSlots<BootstrapQuestion>(
@@ -86,6 +90,7 @@ struct ServerExchanges<Client: ExchangeClient>: ~Copyable, @unchecked Sendable {
         case .waiting(let upstream):
             upstream.waiting.removeAll { $0.exchange.id == id }
             upstream.waitingDatagrams.removeAll { $0.id == id }
+        case .queued: queuedDatagrams.removeAll { $0.id == id }
         case nil: break
         }
         settle(at: now, loop)
@@ -114,6 +119,7 @@ struct ServerExchanges<Client: ExchangeClient>: ~Copyable, @unchecked Sendable {
         }
         for datagram in datagrams.elements { datagrams.remove(datagram.token) }
         for lookup in lookups { end(lookup) }
+        queuedDatagrams.removeAll()
         dirty.removeAll()
         for upstream in upstreams {
             upstream.waiting.removeAll()
