@@ -141,7 +141,7 @@ def changed_answers(testbed: DNSTestbed) -> None:
 
 @check("M4.tcp", "answers changed at random by TCP: what a client gets is in order and answers its question", lasts=10)
 def changed_answers_by_tcp(testbed: DNSTestbed) -> None:
-    _ask_often(testbed, TCP, 600, 45)
+    _ask_often(testbed, TCP, 300, 45)
 
 
 def _ask_often(testbed: DNSTestbed, upstream: str, count: int, seed: int) -> None:
