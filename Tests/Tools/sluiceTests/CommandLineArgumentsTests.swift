@@ -42,6 +42,54 @@ struct CommandLineArgumentsTests {
         #expect(CommandLineArguments.parse(line.split(separator: " ").map(String.init)) == meaning)
     }
 
+    private static func query(_ change: (inout DNSQueryOptions) -> Void) -> CommandLineArguments {
+        var options = DNSQueryOptions()
+        (options.name, options.upstream) = ("a.example", "udp://192.0.2.1")
+        change(&options)
+        return .query(options)
+    }
+
+    @Test(
+        "Questions have a name, a type or none, and a server",
+        arguments: [
+            ("a.example --upstream udp://192.0.2.1", query { _ in }),
+            ("--upstream=udp://192.0.2.1 a.example", query { _ in }),
+            (
+                "a.example MX --upstream udp://192.0.2.1 --dnssec --cd",
+                query {
+                    ($0.type, $0.dnssecOK, $0.checkingDisabled) = ("MX", true, true)
+                }
+            ),
+            (
+                "a.example --tcp --no-rd --timeout 0.5 --upstream udp://192.0.2.1",
+                query {
+                    ($0.usesTCP, $0.recursionDesired, $0.timeout) = (true, false, "0.5")
+                }
+            ),
+            (
+                "a.example --pin a --pin=b= --pin-only --upstream udp://192.0.2.1",
+                query {
+                    ($0.pins, $0.isPinOnly) = (["a", "b="], true)
+                }
+            ),
+            (
+                "a.example --ca c --server-name s --address 1 --method get --upstream udp://192.0.2.1",
+                query {
+                    ($0.authorityFile, $0.serverName, $0.address, $0.method) = ("c", "s", "1", "get")
+                }
+            ),
+            ("", .wrong("the name to ask about is missing")),
+            ("a.example", .wrong("--upstream is missing: the URL of the server to ask")),
+            ("a b c --upstream x", .wrong("one name and one type at a time")),
+            ("a --upstream", .wrong("--upstream needs a value")),
+            ("a --upstream x --upstream y", .wrong("--upstream is there twice")),
+            ("a --tcp=1 --upstream x", .wrong("--tcp takes no value")),
+            ("a --quic --upstream x", .wrong("sluice dns query has no option --quic")),
+        ] as [(String, CommandLineArguments)])
+    func questions(_ line: String, _ meaning: CommandLineArguments) {
+        #expect(CommandLineArguments.parse(["dns", "query"] + line.split(separator: " ").map(String.init)) == meaning)
+    }
+
     @Test func aCommandLineThatCannotBeStartsNothing() throws {
         try inTemporaryFolder { folder in
             let outcome = try runSluice(["check", "--confg", "x"], in: folder)
