@@ -17,6 +17,8 @@ from waiting import expect
 SERVER, ADDRESS = "dns.example", "127.0.0.10"
 #: What a failure is explained with (RFC 8914 §4): no reachable authority, network error, invalid data.
 UNREACHABLE, NETWORK_ERROR, INVALID_DATA = 22, 23, 24
+#: The ways to ask an upstream.
+TRANSPORTS = ("udp", "tcp", "tls", "https")
 #: How much later than its deadline an answer may be, in seconds: the machine runs ten checks at a time.
 MARGIN = 1.0
 
@@ -32,6 +34,7 @@ class EncryptedSite:
         self.testbed, self.address, self.server = testbed, address, server
         self.authority = Authority.root(f"authority{label}")
         self.authority_file = write_authorities(testbed.file(f"authority{label}.pem"), self.authority)
+        self.listener: Optional[SecureListener] = None  # the one that `serving` opened
         self.upstream = upstream or testbed.enter(Upstream(testbed.network, address))
 
     @functools.cached_property
@@ -69,6 +72,13 @@ class EncryptedSite:
     def forward(self, transport: str, **more):
         """Starts a daemon with the server as its only upstream; `more` are members of `dns`."""
         return self.testbed.run(self.member(transport), **more)
+
+
+def serving(testbed: DNSTestbed, transport: str, **options) -> EncryptedSite:
+    """A site whose server listens for TLS or HTTPS with a good certificate."""
+    site = EncryptedSite(testbed)
+    site.listener = site.listen(transport, **options)
+    return site
 
 
 def names(label: str, count: int) -> "list[str]":

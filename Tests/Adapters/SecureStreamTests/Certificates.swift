@@ -77,6 +77,7 @@ final class Certificates: Sendable {
         issue good authority "$server"
         issue other authority "subjectAltName=DNS:other.example\\n"
         issue foreign stranger "$server"
+        issue dns.example authority "extendedKeyUsage=serverAuth\\n"
         issue client authority "subjectAltName=DNS:dns.example\\nextendedKeyUsage=clientAuth\\n"
         issue intermediate authority "basicConstraints=critical,CA:true\\n"
         issue below intermediate "$server"

@@ -43,7 +43,7 @@ import Testing
         arguments: [
             ("good", nil), ("below", nil), ("other", .wrongName), ("expired", .expired), ("early", .notYetValid),
             ("alone", .selfSigned), ("foreign", .unknownAuthority), ("appended", .unknownAuthority),
-            ("client", .wrongPurpose),
+            ("client", .wrongPurpose), ("dns.example", .wrongName),
         ] as [(String, CertificateProblem?)])
     func `an authority has to vouch for the name, now`(_ server: String, _ expected: CertificateProblem?) throws {
         #expect(try problem(authority(), server) == expected)
