@@ -5,6 +5,7 @@ from typing import Callable
 
 from cryptography.hazmat.primitives import hashes
 from dns_checks.registry import check
+from dns_daemon import DNSDaemon
 from dns_site import (MARGIN, NETWORK_ERROR, UNREACHABLE, ClearTextWatch, EncryptedSite, ask, ask_in_time,
                       expect_failure, expect_good, names)
 from dns_testbed import DNSTestbed
@@ -120,7 +121,7 @@ def _refused(testbed: DNSTestbed, case: Case, transport: str) -> None:
     expect_no_query(site)
     watch.expect_nothing_of(*asked)
     watch.expect_no_port(53)
-    expect_reason(daemon, case.reason)
+    expect_reason(testbed, daemon, case.reason)
 
 
 def expect_no_query(site: EncryptedSite) -> None:
@@ -131,11 +132,14 @@ def expect_no_query(site: EncryptedSite) -> None:
         expect_equal(connection.plain_byte_count, 0, "the bytes of the application that came")
 
 
-def expect_reason(daemon, reason: str) -> None:
+def expect_reason(testbed: DNSTestbed, daemon: DNSDaemon, reason: str) -> None:
     """The log and the status must say why the server is not trusted."""
     wait_until(lambda: reason in daemon.log(), f"the log saying {reason!r}", 5, detail=daemon.tail)
     upstream = daemon.status()["dns"]["upstreams"][0]
-    expect(reason in str(upstream.get("lastFailure", "")), f"expected the reason {reason!r} in the status: {upstream}")
+    expect(reason in str(upstream.get("trustProblem")), f"expected the reason {reason!r} in the status: {upstream}")
+    # And so must what a person reads.
+    text = testbed.network.run(*testbed.command, "status", "--json", "--config", daemon.path).stdout
+    expect(reason in text, f"expected the reason {reason!r} in what `sluice status` prints: {text[-400:]}")
 
 
 def _enter(row: str, case: Case, transport: str) -> None:

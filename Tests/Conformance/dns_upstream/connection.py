@@ -119,7 +119,7 @@ class Connection(asyncio.Protocol):
 
     def write_raw(self, data: bytes) -> None:
         """Sends bytes as they are."""
-        if not self.is_open or self._transport is None:
+        if not self.is_open or self._transport is None or self._transport.is_closing():
             return
         if self.is_piecemeal:
             # asyncio turns Nagle's algorithm off: each write is a segment.

@@ -120,7 +120,10 @@ class HTTPConnection(SecureConnection):
             self._bodies.pop(event.stream_id, None)
         elif isinstance(event, WindowUpdated):
             for stream in list(self._bodies):
-                self._send_body(stream)
+                try:
+                    self._send_body(stream)
+                except StreamClosedError:
+                    pass  # The client has given it up meanwhile.
         elif isinstance(event, PingReceived):
             self.pings += 1
         elif isinstance(event, SettingsAcknowledged):

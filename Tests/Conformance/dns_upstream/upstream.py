@@ -1,6 +1,7 @@
 """A scripted DNS server in a namespace, by UDP, TCP, TLS and HTTPS, with every fault that a server can have."""
 
 import asyncio
+import logging
 import threading
 import time
 from typing import Callable, Optional, Sequence
@@ -16,6 +17,10 @@ from dns_upstream.listener import Listener
 from dns_upstream.messages import Query
 from dns_upstream.replies import Received, Request, Script
 from dns_upstream.tls import SecureListener
+
+
+# It says each time that a client is gone already.
+logging.getLogger("asyncio").setLevel(logging.CRITICAL)
 
 
 class Upstream:
