@@ -122,7 +122,8 @@ struct StreamHandle: ~Copyable {
         switch unsafe SSL_get_error(stream, result) {
         case SSL_ERROR_WANT_READ: return .needsInput
         case SSL_ERROR_ZERO_RETURN:
-            state = .closed
+            // Without a word of ours, OpenSSL takes the session for one that is not to be gone on with.
+            close()
             return .closed
         default: throw failure()
         }

@@ -110,6 +110,31 @@ import Testing
         expect(second.received == [5])
     }
 
+    @Test(arguments: [false, true])
+    func `a session outlives its connection, whichever side ended that`(_ serverEnds: Bool) throws {
+        let context = try TLSClientContext(authority())
+        let server = try certificates.server("good")
+        let session = try session(of: context, server, serverEnds)
+        var second = try Exchange(TLSClient(context, identity: .name("dns.example"), resuming: session), server)
+        try second.run()
+        expect(second.client.isResumed && second.client.state == .established)
+    }
+
+    /// What is left of a connection that is gone.
+    private func session(
+        of context: TLSClientContext, _ server: TLSServerContext, _ serverEnds: Bool
+    ) throws -> TLSSession? {
+        var first = try Exchange(TLSClient(context, identity: .name("dns.example")), server)
+        try first.run()
+        try first.server.write(([1] as [UInt8]).span.octets)
+        try first.run()
+        if serverEnds { first.server.close() }
+        try first.run()
+        _ = try first.client.readAll()
+        first.client.close()
+        return first.client.session
+    }
+
     @Test(arguments: ["", "a/b", "*.example", "a\0b", "dns example", String(repeating: "a", count: 254)])
     func `what is no name of a server is refused`(_ name: String) throws {
         let context = try TLSClientContext(authority())

@@ -1,5 +1,6 @@
 """How an upstream that is known by name is found (RFC 8310 §7): by bootstrap resolvers alone, and in time again."""
 
+import itertools
 import time
 
 import dns_wire
@@ -75,9 +76,7 @@ def time_to_live(testbed: DNSTestbed) -> None:
     while site.upstream.received[-1].server[0] != "127.0.0.11":
         number += 1
         # Each query needs a connection.
-        for connection in site.upstream.connections:
-            if connection.is_open:
-                connection.close()
+        site.upstream.end_connections()
         expect_good(ask_in_time(testbed, f"again-{number}.example.org", 2))
         expect(time.monotonic() - started < 20, f"the new address is not used: {site.upstream.summary()}")
         pause(0.2)
@@ -91,7 +90,7 @@ def failure(testbed: DNSTestbed) -> None:
     expect_good(ask(testbed, "before.example.org"))
     resolver.script = scripts.by_name({SERVER: ["127.0.0.11"]}, 86400)
     listeners["127.0.0.10"].close(connections=True)
-    number = iter(range(1000))
+    number = itertools.count()
     wait_until(lambda: ask(testbed, f"moved-{next(number)}.example.org").code == 0, "an answer from the new address",
                15, interval=0.2, detail=site.upstream.summary)
     expect_equal(site.upstream.received[-1].server[0], "127.0.0.11", "the address that was asked")
@@ -112,7 +111,7 @@ def dead_resolver(testbed: DNSTestbed) -> None:
     expect_equal({one.name for one in resolver.received}, {SERVER}, "the names that the resolver was asked for")
     expect(len(resolver.received) <= 40, f"the bootstrap resolver was asked {len(resolver.received)} times")
     resolver.script = answers
-    number = iter(range(1000))
+    number = itertools.count()
     wait_until(lambda: ask(testbed, f"back-{next(number)}.example.org").code == 0,
                "an answer when the resolver is back", 20, interval=0.3, detail=resolver.summary)
 

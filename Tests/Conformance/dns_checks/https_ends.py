@@ -139,9 +139,7 @@ def closed_between(testbed: DNSTestbed) -> None:
     ends = (lambda one: one.close(), lambda one: one.close(notify=False), lambda one: one.reset())
     for number in range(9):
         expect_good(ask_in_time(testbed, f"close-{number}.example.org", 1))
-        for connection in site.upstream.connections:
-            if connection.is_open:
-                ends[number % 3](connection)
+        site.upstream.end_connections(ends[number % 3])
     expect(len(site.upstream.connections) >= 9, f"the connections: {site.upstream.summary()}")
 
 

@@ -132,7 +132,8 @@ def load(testbed: DNSTestbed) -> None:
     site.forward("tls")
     with UDPClient(testbed, buffer=4 << 20) as client:
         for number in range(1000):
-            client.send(dns_wire.query(f"load-{number}.example.org", dns_wire.TXT, identifier=number, edns=dns_wire.opt()))
+            name = f"load-{number}.example.org"
+            client.send(dns_wire.query(name, dns_wire.TXT, identifier=number, edns=dns_wire.opt()))
         deadline, seen = time.monotonic() + 10, set()
         while len(seen) < 1000:
             data = client.receive_bytes(deadline - time.monotonic())

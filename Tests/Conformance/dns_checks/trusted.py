@@ -1,5 +1,7 @@
 """Servers that are to be trusted, those that come to be and those that cease to be (RFC 7858 §4, RFC 8310)."""
 
+import itertools
+
 from dns_checks.registry import check
 from dns_checks.trust import TIMEOUT
 from dns_site import ADDRESS, MARGIN, EncryptedSite, ask, ask_in_time, expect_failure, expect_good
@@ -42,7 +44,7 @@ def recovery(testbed: DNSTestbed) -> None:
     testbed.run(site.member("tls"), timeoutSeconds=TIMEOUT)
     expect_failure(ask(testbed, "before.example.org"))
     listener.present(site.identity)
-    number = iter(range(10_000))
+    number = itertools.count()
     wait_until(lambda: ask(testbed, f"again-{next(number)}.example.org").code == 0,
                "an answer by the right certificate", 60, interval=0.5, detail=site.upstream.summary)
 

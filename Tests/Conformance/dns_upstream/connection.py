@@ -81,6 +81,11 @@ class Connection(asyncio.Protocol):
 
     keeps_half_open = True
 
+    @property
+    def is_ready(self) -> bool:
+        """Whether queries can come."""
+        return True
+
     def begin(self) -> None:
         """The connection is there."""
 

@@ -146,8 +146,8 @@ class HTTPConnection(SecureConnection):
                 self.reset_stream(stream, one.code)
             else:
                 self._respond(stream, HTTPReply(one.message) if isinstance(one, Reply) else one)
-        except StreamClosedError:
-            pass  # The client went away meanwhile.
+        except ProtocolError:
+            pass  # The client has given it up, or went away.
 
     def _respond(self, stream: int, one: HTTPReply) -> None:
         fields = [(":status", str(one.status))]

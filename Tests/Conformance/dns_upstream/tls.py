@@ -122,6 +122,10 @@ class SecureConnection(Connection):
         return ClientHello.parse(self.raw_bytes)
 
     @property
+    def is_ready(self) -> bool:
+        return self.is_secure
+
+    @property
     def is_secure(self) -> bool:
         """Whether the handshake was done."""
         return self.tls is not None and self.tls.is_established

@@ -82,8 +82,8 @@ extension RunDaemon {
     ) {
         let routing = routingOptions(of: candidates.first?.configuration ?? configuration)
         tell(.settingsApplied(id, put(settings, routing)))
-        // What was under way to servers may have to go another way.
-        dns?.routesChanged()
+        // What was under way to servers may have to go another way; without a tunnel the ways are as they were.
+        if interface != nil { dns?.routesChanged() }
         // The way to the network may be another one now, or be looked up with another mark.
         observer.expectChange()
     }

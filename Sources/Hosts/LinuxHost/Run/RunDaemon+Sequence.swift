@@ -14,7 +14,9 @@ extension RunDaemon {
         case .run(let which): run(which)
         case .endCommand: commands.terminate()
         case .startTunnel:
-            tell(.pathChanged(currentPath()))
+            let path = currentPath()
+            dns?.pathChanged(path)
+            tell(.pathChanged(path))
             tell(.start(makeRequest(for: configuration)))
         case .announceReady:
             wasUp = true
@@ -138,6 +140,7 @@ extension RunDaemon {
                 try service.start()
             }
             dns = service
+            service.pathChanged(currentPath())
             serveTunnel()
         }
     }
