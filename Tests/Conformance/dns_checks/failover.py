@@ -7,7 +7,7 @@ from dns_checks.registry import check
 from dns_site import ADDRESS, MARGIN, EncryptedSite, ask, ask_all, ask_in_time, expect_failure, expect_good, names
 from dns_testbed import DNSTestbed
 from dns_upstream import Upstream
-from waiting import expect, expect_equal, wait_until
+from waiting import expect, expect_equal, pause, wait_until
 
 #: Where the server is when it is not on the machine, and the machine's and the router's addresses on two networks.
 OUTSIDE = "192.0.2.53"
@@ -179,6 +179,21 @@ def network_loss(testbed: DNSTestbed) -> None:
     number = itertools.count()
     wait_until(lambda: ask(testbed, f"up-{next(number)}.example.org").code == 0, "an answer when the network is back",
                5, interval=0.1, detail=networks.upstream.summary)
+
+
+@check("D8.start", "a machine that has no network at the start answers as soon as it has one")
+def late_network(testbed: DNSTestbed) -> None:
+    site, networks = _outside(testbed)
+    site.tls()
+    networks.machine.ip("route", "del", "default")
+    testbed.run(site.member("tls"), timeoutSeconds=1)
+    for name in names("before", 5):
+        expect_failure(ask_in_time(testbed, name, 1 + MARGIN))
+        pause(0.3)
+    networks.machine.ip("route", "add", "default", "via", FIRST[1], "metric", "100")
+    number = itertools.count()
+    wait_until(lambda: ask(testbed, f"up-{next(number)}.example.org").code == 0, "an answer when there is a network", 2,
+               interval=0.1, detail=networks.upstream.summary)
 
 
 @check("D8.plain", "plain queries go on when the machine's way is another one")
