@@ -135,15 +135,24 @@ import WireGuard
         #expect(driver.servers.nextDeadline == nil)
     }
 
-    @Test func `there are only so many sockets at one time`() throws {
+    @Test func `there are only so many sockets at one time: what is more waits for room, its time runs on`() throws {
         let server = try LoopbackServer(SOCK_DGRAM)
         var driver = try ServerDriver([upstream(.udp, server.port)])
         for number in 0..<512 { driver.ask("n\(number).example", by: .udp) }
+        driver.ask("one.more.example", by: .udp)
+        let late = driver.ask("late.example", by: .udp, for: .milliseconds(50))
+        let given = driver.ask("given.up.example", by: .udp)
         #expect(driver.client.endedCount == 0)
-        let id = driver.ask("one.more.example", by: .udp)
-        #expect(driver.client.failures == [id: [.overloaded]])
+        #expect(driver.servers.datagrams.count == 512)
+        #expect(driver.servers.queuedDatagrams.count == 3)
+        driver.servers.cancel(given, at: HostClock.now(), driver.loop)
+        try driver.run("the deadline of what waits") { $0.endedCount == 1 }
+        #expect(driver.client.failures == [late: [.timedOut]])
+        #expect(driver.servers.queuedDatagrams.count == 1)
         driver.servers.cancel(ExchangeID(rawValue: 7), at: HostClock.now(), driver.loop)
-        driver.ask("again.example", by: .udp)
+        driver.servers.flush(driver.loop)
+        #expect(driver.servers.queuedDatagrams.isEmpty)
+        #expect(driver.servers.datagrams.count == 512)
         #expect(driver.client.endedCount == 1)
     }
 }
