@@ -188,12 +188,12 @@ def alias(testbed: DNSTestbed) -> None:
     expect_equal(site.upstream.received[-1].connection.client_hello.server_name, SERVER, "SNI")
 
 
-@check("D12.truncated", "an answer of the bootstrap resolver with TC is used as far as it goes")
-def truncated(testbed: DNSTestbed) -> None:
+@check("D12.tcp", "an answer of the bootstrap resolver that did not fit into a datagram is asked for again by TCP")
+def by_tcp(testbed: DNSTestbed) -> None:
     site, _ = _site(testbed)
-    resolver = _resolver(testbed)
-    resolver.script = lambda received: messages.answer(
-        received.query, [messages.address("127.0.0.10")] if received.query.type == messages.A else [],
-        flags=messages.RA | messages.TC)
+    resolver = _resolver(testbed, "127.0.0.10")
+    right = resolver.script
+    resolver.script = lambda received: (
+        faults.truncated(right(received)) if received.transport == "udp" else right(received))
     testbed.run(_member(site), bootstrap=[f"{RESOLVER}:53"])
-    expect_good(ask_in_time(testbed, "truncated.example.org", 5))
+    expect_good(ask_in_time(testbed, "by-tcp.example.org", 4))

@@ -78,6 +78,17 @@ def media_types(testbed: DNSTestbed) -> None:
         expect_good(ask(testbed, f"right-{number}.example.org"))
 
 
+@check("D4.informational", "a status of 1xx is no answer yet: the one behind it is")
+def informational(testbed: DNSTestbed) -> None:
+    site = serving(testbed, "https")
+    site.forward("https", timeoutSeconds=2)
+    site.upstream.script = lambda received: [
+        HTTPReply(status=103, content_type=None, has_length=False, ends=False),
+        HTTPReply(scripts.usual(received.query))]
+    for name in names("hints", 3):
+        expect_good(ask_in_time(testbed, name, 1))
+
+
 @check("D4.body", "a body longer than a message, too short for one, or without an end is no answer; the longest one is")
 def bodies(testbed: DNSTestbed) -> None:
     site = serving(testbed, "https")

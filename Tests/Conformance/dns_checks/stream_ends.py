@@ -4,7 +4,7 @@ import time
 from typing import Callable
 
 from dns_checks.registry import check
-from dns_site import MARGIN, EncryptedSite, ask, ask_all, ask_in_time, expect_good, names, serving
+from dns_site import MARGIN, EncryptedSite, ask, ask_all, ask_in_time, expect_failure, expect_good, names, serving
 from dns_testbed import DNSTestbed
 from dns_upstream import Connection, Received, Response, scripts
 from waiting import expect, expect_equal, wait_until
@@ -108,3 +108,42 @@ def fallback(testbed: DNSTestbed) -> None:
         expect_good(ask_in_time(testbed, f"fallback-{number}.example.org", 3 + MARGIN))
     # By now it is known to be down, and the second one is asked at once.
     expect_good(ask_in_time(testbed, "known.example.org", 1))
+
+
+#: What a server can do to a connection before any query: as it is accepted, or when the handshake is done.
+EARLY_ENDS = (("on_accept", "close"), ("on_accept", "reset"), ("on_accept", "silent"),
+              ("on_secure", "close"), ("on_secure", "swallow"))
+
+
+def _early_end(testbed: DNSTestbed, transport: str) -> None:
+    site = serving(testbed, transport)
+    second = EncryptedSite(testbed, "127.0.0.3", "second.example", "2")
+    second.listen(transport)
+    for moment, what in EARLY_ENDS:
+        setattr(site.listener, moment, what)
+        daemon = testbed.run(site.member(transport), timeoutSeconds=1.5)
+        before = len(site.upstream.connections)
+        for answer in ask_all(testbed, names(f"alone-{moment}-{what}", 5), seconds=1.5 + MARGIN).values():
+            expect_failure(answer)
+        opened = len(site.upstream.connections) - before
+        expect(1 <= opened <= 12, f"{opened} connections were opened for 5 queries to a server with {moment}={what}")
+        daemon.stop()
+        testbed.resign_dns(daemon)
+        daemon = testbed.run([site.member(transport), second.member(transport)], timeoutSeconds=4)
+        for name in names(f"both-{moment}-{what}", 3):
+            expect_good(ask_in_time(testbed, name, 4))
+        daemon.stop()
+        testbed.resign_dns(daemon)
+        setattr(site.listener, moment, None)
+    expect_equal(site.upstream.received, [], "the queries that the server has read")
+    testbed.run(site.member(transport))
+
+
+@check("E5.early", "a server of TLS that ends connections at once or says nothing is a failure in time, and no storm")
+def early_end(testbed: DNSTestbed) -> None:
+    _early_end(testbed, "tls")
+
+
+@check("D7.early", "a server of HTTPS that ends connections at once or says nothing is a failure in time, and no storm")
+def early_end_of_https(testbed: DNSTestbed) -> None:
+    _early_end(testbed, "https")

@@ -67,6 +67,8 @@ class TLSLayer:
                 self.is_established = True
                 self._flush()
                 self._connection.become_secure()
+                if self._connection.is_swallowing or not self._connection.is_open:
+                    return plain
             while piece := self._object.read(65536):
                 plain += piece
         except (ssl.SSLWantReadError, ssl.SSLZeroReturnError):
