@@ -24,4 +24,7 @@ struct ClientSockets: ~Copyable {
 
     /// The next datagram of one.
     func receive(at index: Int) throws -> [UInt8]? { try holders[index].socket.receive()?.message }
+
+    /// Sends a datagram from one.
+    func send(_ message: [UInt8], from index: Int) throws { try holders[index].socket.send(message) }
 }

@@ -11,19 +11,19 @@ import WireGuard
         try aloneInNewNetworkNamespace {
             var rig = try ClientRig()
             let client = try ClientSocket()
-            // Several batches, and one that is not full.
-            for id in 0..<100 { try client.send(ClientWire.query(id: UInt16(id), "localhost")) }
+            // Many batches, and one that is not full; more than sockets have room for that ask for none.
+            for id in 0..<1_000 { try client.send(ClientWire.query(id: UInt16(id), "localhost")) }
             var answers: [[UInt8]] = []
             try rig.serve(until: "all answers") { _ in
                 while let (answer, from) = try client.receive() {
                     #expect(from == Endpoint(address: address("127.0.0.1"), port: 53))
                     answers.append(answer)
                 }
-                return answers.count >= 100
+                return answers.count >= 1_000
             }
-            #expect(answers.map(ClientWire.id) == Array(0..<100))
+            #expect(answers.map(ClientWire.id) == Array(0..<1_000))
             #expect(answers.allSatisfy { ClientWire.code($0) == 0 && $0[7] == 1 && $0.suffix(4) == [127, 0, 0, 1] })
-            #expect(rig.side.counts.datagrams == DatagramCounts(received: 100, sent: 100))
+            #expect(rig.side.counts.datagrams == DatagramCounts(received: 1_000, sent: 1_000))
         }
     }
 
@@ -78,6 +78,11 @@ import WireGuard
             try v6.send(ClientWire.query(id: 6, "localhost"), to: "[::1]:53")
             try rig.expectDatagram(4, at: v4)
             try rig.expectDatagram(6, at: v6)
+            for target in ["127.0.0.1:53", "[::1]:53"] {
+                var connected = try ClientSocket(connectedTo: target)
+                try connected.write(ClientWire.framed(ClientWire.query(id: 7, "localhost")))
+                try rig.expectMessage(7, of: &connected)
+            }
         }
     }
 

@@ -1,3 +1,4 @@
+import DNSProxy
 import Glibc
 import IPPacket
 import Provider
@@ -77,6 +78,29 @@ import Testing
                 try rig.serve(until: "the thread's count") { $0.side.workers[0].counts.received > before }
             }
             rig.side.close(rig.loop)
+        }
+    }
+
+    @Test func theProxysThreadIsWokenForWhatWaitsAndForNothingElse() throws {
+        try aloneInNewNetworkNamespace {
+            let rig = try ClientRig(workers: 2)
+            for worker in rig.side.workers { try worker.start() }
+            var clients = ClientSockets()
+            for index in 0..<32 {
+                let client = try ClientSocket()
+                try client.send(ClientWire.query(id: UInt16(index), "localhost"))
+                clients.append(client)
+            }
+            // The test's thread reads nothing: what is answered is the other thread's.
+            try eventually("answers of the other thread") {
+                try (0..<32).contains { try clients.receive(at: $0) != nil } ? () : nil
+            }
+            #expect(staysQuiet(rig.shared.wakeUp.descriptor.rawValue))
+            for index in 0..<32 { try clients.send(ClientWire.query(id: UInt16(index), "example.com"), from: index) }
+            try awaitReady(rig.shared.wakeUp.descriptor.rawValue, "a wake-up")
+            let hasActions = rig.shared.withProxy { $0.hasActions }
+            #expect(hasActions)
+            for worker in rig.side.workers { worker.stop() }
         }
     }
 }
