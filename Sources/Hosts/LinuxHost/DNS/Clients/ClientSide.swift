@@ -58,6 +58,11 @@ struct ClientSide: ~Copyable {
         try giveSockets(of: listeners)
     }
 
+    deinit {
+        // A thread that runs keeps its sockets open.
+        for worker in workers { worker.stop() }
+    }
+
     /// Where it listens, in the order of the configuration.
     var addresses: [AddressAndPort] { listeners.map(\.address) }
 
