@@ -1,7 +1,4 @@
-internal import CLinux
 internal import DNSProxy
-internal import Glibc
-internal import IPPacket
 internal import Provider
 
 /// The DNS proxy's side to clients: sockets that listen, by UDP and by TCP, and the clients that are connected.
@@ -20,22 +17,20 @@ internal import Provider
 struct ClientSide: ~Copyable {
     /// The event-loop tokens that are its own.
     static let tokens = ClientSideToken.range
-    /// How many clients are accepted before others have their turn.
-    private static let acceptsPerTurn = 32
-    /// How long no clients are accepted when there are no descriptors left.
-    private static let pause = Interval.milliseconds(500)
-
     let shared: SharedProxy
     let log: Log
     var listeners: [Listener] = []
     var workers: [QueryWorker] = []
     /// True between `startWorkers` and `stopWorkers`.
     var workersRun = false
-    private var nextNumber = 0
-    private var datagrams = DatagramService()
-    private var streams: StreamClients
+    /// The number of the next listener.
+    var nextNumber = 0
+    /// What reads and sends datagrams.
+    var datagrams = DatagramService()
+    /// The clients that are connected.
+    var streams: StreamClients
     /// Until when no clients are accepted; nil while they are.
-    private var pausedUntil: Instant?
+    var pausedUntil: Instant?
 
     /// Opens sockets at all addresses. They are not watched yet; what comes meanwhile waits in them.
     ///
@@ -54,7 +49,7 @@ struct ClientSide: ~Copyable {
         } catch {
             throw .system(error)
         }
-        listeners = try openListeners(at: addresses, sharesPort: { _ in false })
+        listeners = try openListeners(at: addresses.withoutRepetitions, sharesPort: { _ in false })
         try giveSockets(of: listeners)
     }
 
@@ -169,88 +164,6 @@ struct ClientSide: ~Copyable {
         pausedUntil = nil
     }
 
-    // MARK: Listeners
-
-    /// Opens sockets at addresses, or throws and leaves none.
-    mutating func openListeners(
-        at addresses: [AddressAndPort], sharesPort: (AddressAndPort) -> Bool
-    ) throws(ClientSideError) -> [Listener] {
-        var opened: [Listener] = []
-        for address in addresses {
-            let opening = ListenerOpening(
-                address: address, number: nextNumber, threads: workers.count + 1, sharesPort: sharesPort(address))
-            opened.append(try opening.open())
-            nextNumber += 1
-        }
-        return opened
-    }
-
-    /// Has the further threads, which must not run, watch their sockets of these listeners, and no others.
-    func giveSockets(of listeners: [Listener]) throws(ClientSideError) {
-        do throws(SystemCallError) {
-            for (index, worker) in workers.enumerated() { try worker.watch(listeners.map { $0.datagrams[index + 1] }) }
-        } catch {
-            throw .system(error)
-        }
-    }
-
-    /// Starts watching the sockets of a listener.
-    func register(_ listener: Listener, with loop: borrowing EventLoop) throws(SystemCallError) {
-        try loop.register(
-            listener.datagrams[0].descriptor, token: ClientSideToken.datagrams(listener.number).rawValue,
-            interest: .readable)
-        try loop.register(
-            listener.streams, token: ClientSideToken.listener(listener.number).rawValue,
-            interest: pausedUntil == nil ? .readable : [])
-    }
-
-    /// Stops watching the sockets of a listener, if they were.
-    func unregister(_ listener: Listener, from loop: borrowing EventLoop) {
-        try? loop.unregister(listener.datagrams[0].descriptor)
-        try? loop.unregister(listener.streams)
-    }
-
-    private func listener(_ number: Int) -> Listener? { listeners.first { $0.number == number } }
-
-    /// Accepts the clients that wait.
-    private mutating func accept(_ listener: Listener, _ loop: borrowing EventLoop) {
-        let decision = shared.withProxy { $0.handleNewFlow() }
-        let now = HostClock.now()
-        for _ in 0..<Self.acceptsPerTurn {
-            let flags = Int32(SOCK_CLOEXEC.rawValue) | Int32(SOCK_NONBLOCK.rawValue)
-            let number = clinux_accept4(listener.streams.rawValue, flags)
-            if number < 0 {
-                switch errno {
-                case EAGAIN: return
-                case EMFILE, ENFILE, ENOBUFS, ENOMEM:
-                    // A client that does nothing has what a new one needs.
-                    if streams.displaceIdlest(loop, where: { _ in true }) { continue }
-                    log.error("no DNS clients are accepted for a moment: \(SystemCallError("accept4", errno: errno))")
-                    return pause(at: now, loop)
-                default:
-                    // It gave up before it was accepted, or its network is gone: the next one may not.
-                    continue
-                }
-            }
-            let descriptor = FileDescriptor(adopting: number)
-            guard decision == .handle, let address = descriptor.peerAddress() else {
-                streams.countRefused()
-                continue
-            }
-            streams.add(descriptor, from: address, at: now, loop)
-        }
-    }
-
-    private mutating func pause(at now: Instant, _ loop: borrowing EventLoop) {
-        pausedUntil = now + Self.pause
-        setAccepting(false, loop)
-    }
-
-    private func setAccepting(_ accepts: Bool, _ loop: borrowing EventLoop) {
-        for listener in listeners {
-            try? loop.modify(
-                listener.streams, token: ClientSideToken.listener(listener.number).rawValue,
-                interest: accepts ? .readable : [])
-        }
-    }
+    /// The listener with a number; nil when it is gone.
+    func listener(_ number: Int) -> Listener? { listeners.first { $0.number == number } }
 }

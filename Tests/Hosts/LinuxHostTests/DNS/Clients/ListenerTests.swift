@@ -70,6 +70,19 @@ import Testing
         }
     }
 
+    @Test func anAddressThatIsNamedTwiceIsListenedAtOnce() throws {
+        try aloneInNewNetworkNamespace {
+            var rig = try ClientRig(["127.0.0.1:53", "127.0.0.1:53"], workers: 2)
+            let before = rig.side.addresses
+            let twice = try ["127.0.0.1:53", "127.0.0.2:53", "127.0.0.2:53", "127.0.0.1:53"].map {
+                try #require(AddressAndPort(parsing: $0))
+            }
+            try rig.side.changeListeners(to: twice, rig.loop)
+            #expect(before.map { "\($0)" } == ["127.0.0.1:53"])
+            #expect(rig.side.addresses == Array(twice[..<2]))
+        }
+    }
+
     @Test(arguments: [1, 2])
     func whatCannotBeListenedAtChangesNothing(workers: Int) throws {
         try aloneInNewNetworkNamespace {

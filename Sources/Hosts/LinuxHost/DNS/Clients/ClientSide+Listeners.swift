@@ -2,11 +2,53 @@ internal import Glibc
 internal import IPPacket
 
 extension ClientSide {
+    /// Opens sockets at addresses, or throws and leaves none.
+    mutating func openListeners(
+        at addresses: [AddressAndPort], sharesPort: (AddressAndPort) -> Bool
+    ) throws(ClientSideError) -> [Listener] {
+        var opened: [Listener] = []
+        for address in addresses {
+            let opening = ListenerOpening(
+                address: address, number: nextNumber, threads: workers.count + 1, sharesPort: sharesPort(address))
+            opened.append(try opening.open())
+            nextNumber += 1
+        }
+        return opened
+    }
+
+    /// Has the further threads, which must not run, watch their sockets of these listeners, and no others.
+    func giveSockets(of listeners: [Listener]) throws(ClientSideError) {
+        do throws(SystemCallError) {
+            for (index, worker) in workers.enumerated() { try worker.watch(listeners.map { $0.datagrams[index + 1] }) }
+        } catch {
+            throw .system(error)
+        }
+    }
+
+    /// Starts watching the sockets of a listener.
+    func register(_ listener: Listener, with loop: borrowing EventLoop) throws(SystemCallError) {
+        try loop.register(
+            listener.datagrams[0].descriptor, token: ClientSideToken.datagrams(listener.number).rawValue,
+            interest: .readable)
+        try loop.register(
+            listener.streams, token: ClientSideToken.listener(listener.number).rawValue,
+            interest: pausedUntil == nil ? .readable : [])
+    }
+
+    /// Stops watching the sockets of a listener, if they were.
+    func unregister(_ listener: Listener, from loop: borrowing EventLoop) {
+        try? loop.unregister(listener.datagrams[0].descriptor)
+        try? loop.unregister(listener.streams)
+    }
+
+    // MARK: Another configuration
+
     /// Listens at other addresses. What stays is not touched, and clients that are connected stay, whatever they connected to. All new
     /// sockets are open before an old one is closed; when one cannot be, everything is as it was.
     mutating func changeListeners(
         to addresses: [AddressAndPort], _ loop: borrowing EventLoop
     ) throws(ClientSideError) {
+        let addresses = addresses.withoutRepetitions
         let leaving = listeners.filter { !addresses.contains($0.address) }
         let coming = addresses.filter { address in !listeners.contains { $0.address == address } }
         if leaving.isEmpty, coming.isEmpty { return }
@@ -69,6 +111,14 @@ extension Listener {
         try streams.set(.sharedPort, to: shares ? 1 : 0)
         // Sockets of several threads share their port with each other in any case.
         if datagrams.count == 1 { try datagrams[0].descriptor.set(.sharedPort, to: shares ? 1 : 0) }
+    }
+}
+
+extension [AddressAndPort] {
+    /// Each once: an address that is named twice is listened at once.
+    var withoutRepetitions: [AddressAndPort] {
+        var seen: Set<AddressAndPort> = []
+        return filter { seen.insert($0).inserted }
     }
 }
 
