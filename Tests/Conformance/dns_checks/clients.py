@@ -10,7 +10,7 @@ from capture import PacketCapture
 from dns_checks.registry import check
 from dns_checks.shape import expect_addresses, expect_code, expect_shape
 from dns_client import framed
-from dns_testbed import TRANSPORTS, DNSTestbed
+from dns_testbed import TCP, TRANSPORTS, DNSTestbed
 from dns_upstream import Reply, messages, scripts
 from dns_wire import FORMERR, NOTIMP, NXDOMAIN, REFUSED
 from waiting import CheckFailure, expect, expect_equal, pause, wait_until
@@ -196,7 +196,7 @@ def many(testbed: DNSTestbed) -> None:
 def unread(testbed: DNSTestbed) -> None:
     testbed.upstream.script = lambda received: messages.answer(
         received.query, [messages.text(bytes([97 + number % 26]) * 250) for number in range(200)])
-    daemon = testbed.run("tcp://127.0.0.2:53")
+    daemon = testbed.run(TCP)
     expect(len(testbed.ask("large.example", dns_wire.TXT, "tcp").bytes) > 50000, "the large answer is not large")
     before = daemon.memory()
     clients = [testbed.tcp() for _ in range(4)]
@@ -212,6 +212,26 @@ def unread(testbed: DNSTestbed) -> None:
                          what="TCP beside a client that does not read")
     grown = daemon.memory() - before
     expect(grown < 8 << 20, f"clients that do not read cost {grown >> 10} KiB of memory")
+
+
+@check("C6.slow", "a client that asks for 1.5 MB at once and reads late gets all of it", lasts=3)
+def slow_reader(testbed: DNSTestbed) -> None:
+    testbed.upstream.script = lambda received: messages.answer(
+        received.query, [messages.text(bytes([97 + number % 26]) * 250) for number in range(30)])
+    testbed.run(TCP)
+    with testbed.client("tcp") as client:
+        queries = [dns_wire.query(f"large{number % 10}.example", dns_wire.TXT, identifier=number)
+                   for number in range(200)]
+        client.send(*queries)
+        pause(1)
+        found = []
+        for _ in queries:
+            data = client.receive_bytes()
+            expect(data, f"a client that reads late got {len(found)} of 200 answers")
+            answer = dns_wire.Message(data)
+            expect_equal(len(answer.answers), 30, "the records of an answer")
+            found.append(answer.identifier)
+        expect_equal(sorted(found), list(range(200)), "the answers")
 
 
 @check("C7", "a client that has said all it wants gets the answers that are still to come")

@@ -2,6 +2,8 @@
 
 import concurrent.futures
 import random
+import socket
+import struct
 
 import dns_wire
 from capture import PacketCapture
@@ -76,6 +78,23 @@ def answers(testbed: DNSTestbed) -> None:
         expect(data is not None and data[:2] in (b"", good[:2]),
                f"an answer by TCP was answered: {data and data.hex()}")
     testbed.expect_nothing_asked()
+
+
+@check("A2.self", "a query that says to come from the proxy itself makes no loop")
+def from_itself(testbed: DNSTestbed) -> None:
+    testbed.run()
+    with PacketCapture(testbed.network, "lo") as capture:
+        for query in (dns_wire.query("localhost"), dns_wire.query("www.example"), HEADER,
+                      dns_wire.query("www.example", flags=0x7800)):
+            udp = struct.pack(">HHHH", 53, 53, 8 + len(query), 0) + query
+            head = struct.pack(">BBHHHBBH4s4s", 0x45, 0, 20 + len(udp), 0, 0, 64, 17, 0, b"\x7f\0\0\1", b"\x7f\0\0\1")
+            with testbed.network.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW) as raw:
+                raw.sendto(head + udp, ("127.0.0.1", 0))
+        testbed.upstream.wait_for_query("www.example")
+        testbed.expect_answering()
+        own = capture.datagrams(lambda one: one.source_port == one.destination_port == 53)
+    # Each passes the capture twice; four queries and an answer to each.
+    expect(len(own) <= 16, f"{len(own) // 2} datagrams went from port 53 to port 53 for 4 queries")
 
 
 @check("A3", "two questions or more: FORMERR, and nobody is asked")
