@@ -1,9 +1,10 @@
 """Defects that other DNS proxies were reported for, each by its smallest input."""
 
 import dns_wire
-from dns_checks.headers import HEADER, QUESTION
 from dns_checks.registry import check
-from dns_checks.shape import expect_addresses, expect_code, expect_empty, expect_negative, expect_shape
+from dns_checks.shape import (
+    HEADER, QUESTION, expect_addresses, expect_code, expect_empty, expect_negative, expect_shape,
+)
 from dns_client import framed
 from dns_testbed import TCP, TRANSPORTS, UDP, DNSTestbed
 from dns_upstream import Received, messages, scripts

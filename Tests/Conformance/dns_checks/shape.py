@@ -1,8 +1,14 @@
 """What every answer has in common, and small judgements that many checks share."""
 
-from dns_wire import AA, CD, QR, RA, RD, TC, Z, Message, text
-from waiting import expect, expect_equal
+import math
+import time
+from typing import Callable
 
+from dns_wire import AA, CD, QR, RA, RD, TC, Z, Message, text
+from waiting import expect, expect_equal, pause
+
+#: Header and question of the list of raw inputs: ID abcd, RD, example.com A.
+HEADER, QUESTION = bytes.fromhex("abcd01000001000000000000"), bytes.fromhex("076578616d706c6503636f6d0000010001")
 #: Response codes by name, for the reasons of failures.
 _NAMES = {0: "NOERROR", 1: "FORMERR", 2: "SERVFAIL", 3: "NXDOMAIN", 4: "NOTIMP", 5: "REFUSED", 9: "NOTAUTH",
           16: "BADVERS"}
@@ -61,3 +67,15 @@ def minimum_of(answer: Message) -> "tuple[int, int]":
     found = [one for one in answer.authority if one.kind == 6]
     expect(len(found) == 1, f"not one SOA record: {answer}")
     return found[0].ttl, int.from_bytes(found[0].plain[-4:], "big")
+
+
+def ages(ask: "Callable[[], Message]", seconds: float) -> "tuple[Message, Message, range]":
+    """Asks, lets time pass and asks again: both answers, and how many seconds older the second may say to be."""
+    started = time.monotonic()
+    first = ask()
+    stored = time.monotonic()
+    pause(seconds)
+    asked = time.monotonic()
+    second = ask()
+    ended = time.monotonic()
+    return first, second, range(math.floor(asked - stored), math.ceil(ended - started) + 1)
