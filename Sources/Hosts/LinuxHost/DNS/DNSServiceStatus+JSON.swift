@@ -38,7 +38,8 @@ extension DNSServiceStatus {
             (
                 "udp",
                 .object([
-                    ("received", .number(datagrams.received)), ("sent", .number(datagrams.sent)),
+                    ("received", .number(datagrams.received)), ("overrun", .number(datagrams.overrun)),
+                    ("sent", .number(datagrams.sent)),
                     ("bufferFull", .number(datagrams.bufferFull)), ("failed", .number(datagrams.failed)),
                 ])
             ),

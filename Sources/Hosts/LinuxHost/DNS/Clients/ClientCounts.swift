@@ -2,6 +2,8 @@
 struct DatagramCounts: Equatable, Sendable {
     /// How many came in.
     var received: UInt64 = 0
+    /// How many the kernel dropped because nobody read them in time: by the sockets that are open.
+    var overrun: UInt64 = 0
     /// How many answers the kernel took.
     var sent: UInt64 = 0
     /// How many answers were dropped because a socket's buffer, or the network's, was full.
@@ -12,6 +14,7 @@ struct DatagramCounts: Equatable, Sendable {
     /// Counts what another thread counted, too.
     mutating func add(_ other: DatagramCounts) {
         received &+= other.received
+        overrun &+= other.overrun
         sent &+= other.sent
         bufferFull &+= other.bufferFull
         failed &+= other.failed

@@ -65,6 +65,7 @@ struct ClientSide: ~Copyable {
     var counts: ClientCounts {
         var counts = ClientCounts(datagrams: datagrams.counts, streams: streams.counts)
         for worker in workers { counts.datagrams.add(worker.counts) }
+        for socket in listeners.flatMap(\.datagrams) { counts.datagrams.overrun &+= socket.overrunCount }
         return counts
     }
 

@@ -1,3 +1,5 @@
+internal import Glibc
+
 /// A bound socket that queries come to in datagrams.
 final class DatagramSocket: Sendable {
     /// What the event loop watches.
@@ -12,6 +14,16 @@ final class DatagramSocket: Sendable {
         self.descriptor = descriptor
         self.number = number
         self.address = address
+    }
+
+    /// How many datagrams the kernel dropped because the socket's buffer was full.
+    var overrunCount: UInt64 {
+        // The kernel's `SK_MEMINFO_…`: nine counts, of which the last one is of drops.
+        var counts = InlineArray<9, UInt32>(repeating: 0)
+        var length = socklen_t(MemoryLayout<InlineArray<9, UInt32>>.size)
+        // The pointers live for the call and the length is the array's. An old kernel tells nothing.
+        guard unsafe getsockopt(descriptor.rawValue, SOL_SOCKET, SO_MEMINFO, &counts, &length) == 0 else { return 0 }
+        return UInt64(counts[8])
     }
 }
 

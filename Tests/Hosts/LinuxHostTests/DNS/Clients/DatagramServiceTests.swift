@@ -27,6 +27,21 @@ import WireGuard
         }
     }
 
+    @Test func whatComesFasterThanItIsReadIsCounted() throws {
+        try aloneInNewNetworkNamespace {
+            var rig = try ClientRig()
+            let client = try ClientSocket()
+            let count: UInt64 = 8_000
+            for id in 0..<UInt16(count) { try client.send(ClientWire.query(id: id, "localhost")) }
+            try rig.serve(until: "all that was not dropped") {
+                let counts = $0.side.counts.datagrams
+                return counts.received + counts.overrun == count
+            }
+            #expect(rig.side.counts.datagrams.overrun > 0)
+            #expect(rig.side.counts.datagrams.received > 1_000)
+        }
+    }
+
     @Test func whatAServerAnswersGoesToEveryoneWhoAskedAndTheNextIsAnsweredAtOnce() throws {
         try aloneInNewNetworkNamespace {
             var rig = try ClientRig()
