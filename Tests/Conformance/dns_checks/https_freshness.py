@@ -60,6 +60,17 @@ def _take(client, sent: "dict[int, float]", seconds: float) -> bool:
     return True
 
 
+@check("D8.hung", "a connection that lives and brings no answers costs time, and no answer", lasts=10)
+def hung(testbed: DNSTestbed) -> None:
+    site = serving(testbed, "https")
+    # It answers PING, and each query on it is met with silence.
+    site.upstream.script = lambda received: (
+        None if received.connection is site.upstream.connections[0] else scripts.usual(received.query))
+    site.forward("https", timeoutSeconds=3)
+    for name in names("hung", 8):
+        expect_good(ask_in_time(testbed, name, 3))
+
+
 @check("R3", "a connection whose packets are dropped: the next query is answered within its time")
 def dropped(testbed: DNSTestbed) -> None:
     site = serving(testbed, "https")

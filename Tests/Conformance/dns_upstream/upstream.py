@@ -55,6 +55,14 @@ class Upstream:
         return self
 
     def __exit__(self, kind, *exception) -> None:
+        self.stop()
+        if kind is None:
+            self.expect_no_error()
+
+    def stop(self) -> None:
+        """Ends everything; harmless when that was done."""
+        if not self._thread.is_alive():
+            return
         for listener in self.listeners:
             listener.close()
         for connection in list(self.connections):
@@ -62,8 +70,6 @@ class Upstream:
                 connection.reset()
         self.loop.call_soon_threadsafe(self.loop.stop)
         self._thread.join(10)
-        if kind is None:
-            self.expect_no_error()
 
     def expect_no_error(self) -> None:
         """Fails when a script did."""

@@ -44,9 +44,11 @@ extension ServerExchanges {
         var actions: [UpstreamConnections<IPAddress>.Action] = []
         let needsFresh = waiting.exchange.needsFreshConnection
         var choice = upstream.connections.choose(needsFresh: needsFresh, at: now, actions: &actions)
-        // With no room for a fresh one, one of those that there are has to do.
-        let isCompromise = needsFresh && choice == .full
-        if isCompromise { choice = upstream.connections.choose(at: now, actions: &actions) }
+        // With no room for a fresh one, the newest of those that there are has to do: the query may have failed on an older one.
+        if needsFresh, choice == .full {
+            let newest = upstream.sockets.last(where: { $0.isReady && $0.capacity == .takesMore && !$0.isOver })
+            if let newest { choice = .use(newest.id) }
+        }
         if case .use(let connection) = choice, needsFresh { waiting.fresh = connection }
         perform(actions, upstream, at: now, loop)
         return choice
