@@ -2,8 +2,8 @@
 
 from dns_checks import (  # noqa: F401
     blocking, bootstrap, bursts, cache, clients, connections, dnssec, edns, failover, garbage, headers, https,
-    https_answers, https_ends, https_freshness, https_streams, malformed, mutations, names, negative, plain,
-    plain_failures, plain_messages, questions, real_clients, real_servers, reloads, reports, service, sizes,
+    https_answers, https_ends, https_freshness, https_streams, malformed, mutations, names, negative, path_changes,
+    plain, plain_failures, plain_messages, questions, real_clients, real_servers, reloads, reports, service, sizes,
     stream_ends, tls, tls_sessions, trust, trusted,
 )
 from dns_checks.registry import registry

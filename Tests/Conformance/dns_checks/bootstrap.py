@@ -197,3 +197,18 @@ def by_tcp(testbed: DNSTestbed) -> None:
         faults.truncated(right(received)) if received.transport == "udp" else right(received))
     testbed.run(_member(site), bootstrap=[f"{RESOLVER}:53"])
     expect_good(ask_in_time(testbed, "by-tcp.example.org", 4))
+
+
+@check("D12.plain", "a plain server that is known by name is found the same way")
+def plain_server(testbed: DNSTestbed) -> None:
+    site = EncryptedSite(testbed)
+    site.witness()
+    resolver = _resolver(testbed, "127.0.0.10")
+    for transport in ("udp", "tcp"):
+        daemon = testbed.run(f"{transport}://{SERVER}", bootstrap=[f"{RESOLVER}:53"])
+        for name in names(f"plain-{transport}", 3):
+            expect_good(ask(testbed, name))
+        daemon.stop()
+        testbed.resign_dns(daemon)
+    expect_equal({one.name for one in resolver.received}, {SERVER}, "the names that the resolver was asked for")
+    testbed.run(f"udp://{SERVER}", bootstrap=[f"{RESOLVER}:53"])

@@ -89,6 +89,31 @@ def informational(testbed: DNSTestbed) -> None:
         expect_good(ask_in_time(testbed, name, 1))
 
 
+@check("D4.header", "a header that is longer than anybody needs is no answer, and what comes next is")
+def long_header(testbed: DNSTestbed) -> None:
+    site = serving(testbed, "https")
+    site.forward("https", timeoutSeconds=2)
+    for count, size in ((40, 1000), (3, 15_000)):
+        fields = [(f"x-{number}", "y" * size) for number in range(count)]
+        site.upstream.script = lambda received: HTTPReply(scripts.usual(received.query), fields=fields)
+        expect_failure(ask_in_time(testbed, f"header-{count}.example.org", 2 + MARGIN))
+    site.upstream.script = scripts.addresses()
+    expect_good(ask(testbed, "after.example.org"))
+
+
+@check("D4.pieces", "an answer may come a byte at a time, in frames or segments, and with fields behind it")
+def pieces(testbed: DNSTestbed) -> None:
+    site = serving(testbed, "https")
+    site.listener.is_piecemeal = True
+    site.forward("https", timeoutSeconds=3)
+    site.upstream.script = lambda received: HTTPReply(scripts.usual(received.query), piece=1)
+    for name in names("piece", 3):
+        expect_good(ask_in_time(testbed, name, 3))
+    site.upstream.script = lambda received: HTTPReply(scripts.usual(received.query), trailers=[("server-timing", "a")])
+    for name in names("trailer", 3):
+        expect_good(ask_in_time(testbed, name, 3))
+
+
 @check("D4.body", "a body longer than a message, too short for one, or without an end is no answer; the longest one is")
 def bodies(testbed: DNSTestbed) -> None:
     site = serving(testbed, "https")

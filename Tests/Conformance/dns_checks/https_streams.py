@@ -2,10 +2,11 @@
 
 import itertools
 
+import dns_wire
 from dns_checks.registry import check
 from dns_site import MARGIN, EncryptedSite, ask, ask_all, ask_in_time, expect_failure, expect_good, names, serving
 from dns_testbed import DNSTestbed
-from dns_upstream import scripts
+from dns_upstream import messages, scripts
 from waiting import expect, expect_equal, wait_until
 
 
@@ -35,6 +36,18 @@ def stream_limit(testbed: DNSTestbed) -> None:
         expect_good(answer)
     for connection in site.upstream.connections:
         expect_equal(connection.failure, None, "what the client did wrong")
+
+
+@check("D5.window", "a connection goes on however much has come by it: the windows are opened again")
+def windows(testbed: DNSTestbed) -> None:
+    site = serving(testbed, "https")
+    site.upstream.script = lambda received: messages.answer(received.query, [messages.text(b"z" * 20_000)])
+    site.forward("https")
+    with testbed.client("tcp") as client:
+        for name in names("window", 60):
+            answer = client.exchange(dns_wire.query(name, dns_wire.TXT))
+            expect(answer.code == 0 and len(answer.bytes) > 20_000, f"{name} came as {len(answer.bytes)} bytes")
+    expect_equal(len(site.upstream.connections), 1, "the connections")
 
 
 @check("D5.settings", "queries at once on a connection whose SETTINGS come late are all answered, though it allows few")

@@ -7,6 +7,7 @@ from dns_checks.registry import check
 from dns_site import MARGIN, EncryptedSite, ask, ask_in_time, expect_failure, expect_good, serving
 from dns_testbed import DNSTestbed
 from dns_upstream import SecureConnection, SecureListener
+from dns_upstream.tls import server_context
 from waiting import CheckFailure, expect, expect_equal
 
 
@@ -91,3 +92,18 @@ def no_alpn(testbed: DNSTestbed) -> None:
     site = serving(testbed, "tls", protocols=())
     site.forward("tls")
     expect_good(ask(testbed, "alpn.example.org"))
+
+
+@check("E6.curve", "a server that wants another curve than was offered first is spoken to all the same")
+def other_curve(testbed: DNSTestbed) -> None:
+    site = EncryptedSite(testbed)
+    for listener in (site.tls(), site.https(), site.tls(port=8532, newest="1.2")):
+        newest = "1.2" if listener.port == 8532 else None
+        protocols = ("h2",) if listener.transport == "https" else ("dot",)
+        listener.context = server_context(site.identity, protocols, newest, "secp384r1")
+        member = site.member(listener.transport, **({"url": "tls://dns.example:8532"} if newest else {}))
+        daemon = testbed.run(member)
+        expect_good(ask(testbed, f"curve-{listener.port}.example.org"))
+        daemon.stop()
+        testbed.resign_dns(daemon)
+    testbed.run(site.member("tls"))

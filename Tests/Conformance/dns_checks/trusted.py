@@ -133,3 +133,28 @@ def address(testbed: DNSTestbed) -> None:
 def _end_with_address(testbed: DNSTestbed, site: EncryptedSite) -> None:
     site.tls(port=8853)
     testbed.run(site.member("tls", url=f"tls://{ADDRESS}:8853", addresses=None))
+
+
+@check("D12.address6", "a URL with an address of IPv6 is asked by that, without SNI, and held to a certificate for it")
+def address6(testbed: DNSTestbed) -> None:
+    testbed.network.add_address("lo", "fd00:53::2/128")
+    site = EncryptedSite(testbed)
+    for transport, url in (("tls", "tls://[fd00:53::2]"), ("https", "https://[fd00:53::2]:8443/dns-query")):
+        port = {"tls": 853, "https": 8443}[transport]
+        listener = site.listen(transport, site.authority.issue("fd00:53::2"), port=port, address="fd00:53::2")
+        daemon = testbed.run(site.member(transport, url=url, addresses=None), timeoutSeconds=2)
+        expect_good(ask(testbed, f"six-{transport}.example.org"))
+        received = site.upstream.received[-1]
+        expect_equal(received.connection.client_hello.server_name, None, "SNI")
+        if transport == "https":
+            expect_equal(received.request.field(":authority"), "[fd00:53::2]:8443", "the authority")
+        daemon.stop()
+        testbed.resign_dns(daemon)
+        listener.present(site.authority.issue("fd00:53::3"))
+        daemon = testbed.run(site.member(transport, url=url, addresses=None), timeoutSeconds=1)
+        expect_failure(ask_in_time(testbed, f"wrong-{transport}.example.org", 1 + MARGIN))
+        daemon.stop()
+        testbed.resign_dns(daemon)
+    expect_equal(len(site.upstream.received), 2, "the queries that came")
+    site.tls()
+    testbed.run(site.member("tls"))

@@ -30,7 +30,7 @@ class HTTPConnection(SecureConnection):
     def begin(self) -> None:
         super().begin()
         self._requests: "dict[int, tuple[list[tuple[str, str]], bytearray]]" = {}
-        self._bodies: "dict[int, tuple[bytes, bool]]" = {}
+        self._bodies: "dict[int, tuple[bytes, HTTPReply]]" = {}
         self._session: Optional[H2Connection] = None
         self._unsent = b""
         self.open_streams: "set[int]" = set()  # those of the client that are not answered
@@ -156,21 +156,25 @@ class HTTPConnection(SecureConnection):
         if one.has_length:
             fields.append(("content-length", str(len(one.body))))
         self._session.send_headers(stream, [*fields, *one.fields])
-        self._bodies[stream] = (one.body, one.ends)
+        self._bodies[stream] = (one.body, one)
         self._send_body(stream)
         self.write_frames(self._session.data_to_send())
 
     def _send_body(self, stream: int) -> None:
-        body, ends = self._bodies.pop(stream)
+        body, reply = self._bodies.pop(stream)
         while body:
             room = min(self._session.local_flow_control_window(stream), self._session.max_outbound_frame_size)
             if room <= 0:
-                self._bodies[stream] = (body, ends)
+                self._bodies[stream] = (body, reply)
                 return
+            room = min(room, reply.piece or room)
             self._session.send_data(stream, body[:room])
             body = body[room:]
-        if ends:
+        if reply.trailers:
+            self._session.send_headers(stream, list(reply.trailers), end_stream=True)
+        elif reply.ends:
             self._session.end_stream(stream)
+        if reply.trailers or reply.ends:
             self.open_streams.discard(stream)
 
     def reset_stream(self, stream: int, code: int) -> None:

@@ -61,6 +61,8 @@ class HTTPReply:
     after: float = 0.0  # seconds
     has_length: bool = True  # whether content-length is sent
     ends: bool = True  # false: the stream stays open after the body
+    piece: int = 0  # bytes in each DATA frame; 0 for as many as fit
+    trailers: "Sequence[tuple[str, str]]" = ()  # header fields behind the body
 
 
 @dataclass(frozen=True)

@@ -14,10 +14,12 @@ if TYPE_CHECKING:
     from dns_upstream.upstream import Upstream
 
 
-def server_context(identity: Identity, protocols: Sequence[str], newest: Optional[str] = None) -> ssl.SSLContext:
+def server_context(identity: Identity, protocols: Sequence[str], newest: Optional[str] = None,
+                   curve: Optional[str] = None) -> ssl.SSLContext:
     """A server's context. It takes every key, however weak: it is the client who has to refuse.
 
-    `newest` is the newest version that it speaks: "1.2", "1.1" or "1.0"; None for 1.3.
+    `newest` is the newest version that it speaks: "1.2", "1.1" or "1.0"; None for 1.3. Keys are exchanged on no other
+    `curve` if there is one.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.set_ciphers("ALL:@SECLEVEL=0")
@@ -28,6 +30,8 @@ def server_context(identity: Identity, protocols: Sequence[str], newest: Optiona
             context.maximum_version = ssl.TLSVersion["TLSv" + newest.replace(".", "_").replace("1_0", "1")]
     with tempfile.TemporaryDirectory() as folder:
         context.load_cert_chain(*identity.write(folder, "server"))
+    if curve:
+        context.set_ecdh_curve(curve)
     if protocols:
         context.set_alpn_protocols(list(protocols))
     return context
