@@ -47,8 +47,8 @@ public struct DNSProxyConfiguration: Equatable, Sendable {
         self.defaultUpstreams = defaultUpstreams ?? (free.isEmpty ? all : free)
     }
 
-    /// Throws what makes the configuration one that cannot be followed.
-    func check() throws(DNSProxyError) {
+    /// Throws what makes the configuration one that cannot be followed: a start or a reload with it would throw the same.
+    public func check() throws(DNSProxyError) {
         guard !upstreams.isEmpty, !defaultUpstreams.isEmpty else { throw .noUpstream }
         for upstream in defaultUpstreams + routes.flatMap(\.upstreams) {
             guard upstreams.indices.contains(upstream.index) else { throw .unknownUpstream(upstream) }

@@ -310,22 +310,21 @@ internal import WireGuard
     // MARK: Another configuration
 
     private func change(to new: DNSConfiguration, _ rules: RuleConfiguration?) throws(StartFailure) {
-        let hasOtherServers =
-            configuration.upstreams != new.upstreams || configuration.bootstrap != new.bootstrap
+        let changed = DNSProxyConfiguration(new, rules)
+        do throws(DNSProxyError) { try changed.check() } catch { throw StartFailure("dns: \(error)") }
         var servers: ServerSide?
-        if hasOtherServers {
+        if configuration.upstreams != new.upstreams || configuration.bootstrap != new.bootstrap {
             servers = try Self.openServers(of: new, shared, inbox, log)
         }
         do throws(ClientSideError) {
             try clients.changeListeners(to: new.listen, loop)
         } catch { throw StartFailure("\(error)") }
-        do throws(DNSProxyError) {
-            // The queries that are under way are asked anew, of the new servers.
-            shared.lock()
-            defer { shared.unlock() }
-            try shared.proxy.reload(DNSProxyConfiguration(new, rules), at: HostClock.now())
-        } catch {
-            throw StartFailure("dns: \(error)")
+        // From here on nothing fails: the core's check has passed.
+        shared.withProxy { proxy in
+            do throws(DNSProxyError) {
+                // The queries that are under way are asked anew, of the new servers.
+                try proxy.reload(changed, at: HostClock.now())
+            } catch { preconditionFailure("a configuration that was checked: \(error)") }
         }
         clients.setClientIdle(new.clientIdle)
         configuration = new
