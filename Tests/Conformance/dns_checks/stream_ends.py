@@ -1,5 +1,6 @@
 """Connections that servers end or leave without a word (RFC 7858 §3.4), and how little of it clients notice."""
 
+import os
 import time
 from typing import Callable
 
@@ -147,3 +148,27 @@ def early_end(testbed: DNSTestbed) -> None:
 @check("D7.early", "a server of HTTPS that ends connections at once or says nothing is a failure in time, and no storm")
 def early_end_of_https(testbed: DNSTestbed) -> None:
     _early_end(testbed, "https")
+
+
+@check("E5.leak", "connections that ended, however they did, leave neither descriptors nor memory behind")
+def nothing_left(testbed: DNSTestbed) -> None:
+    for transport in ("tls", "https"):
+        site = EncryptedSite(testbed, {"tls": "127.0.0.10", "https": "127.0.0.11"}[transport])
+        site.listen(transport)
+        daemon = testbed.run(site.member(transport))
+
+        def ask_with_new_connections(count: int) -> None:
+            for number, name in enumerate(names(f"{transport}-{len(site.upstream.received)}", count)):
+                expect_good(ask_in_time(testbed, name, 1.5))
+                site.upstream.end_connections(list(ENDS.values())[number % 3])
+
+        ask_with_new_connections(60)
+        before = daemon.memory(), len(os.listdir(f"/proc/{daemon.pid}/fd"))
+        ask_with_new_connections(300)
+        after = daemon.memory(), len(os.listdir(f"/proc/{daemon.pid}/fd"))
+        expect(after[1] <= before[1] + 4, f"{before[1]} descriptors became {after[1]} with 300 connections")
+        # A TLS connection has 20 KiB and more: 300 of them would be 6 MiB.
+        expect(after[0] - before[0] < 1 << 20, f"{before[0]} bytes became {after[0]} with 300 connections")
+        daemon.stop()
+        testbed.resign_dns(daemon)
+    testbed.run()

@@ -45,6 +45,8 @@ class Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:
         self._transport = transport
+        # Each write is a segment, and none waits for the client's acknowledgement of the one before.
+        transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.client = transport.get_extra_info("peername")[:2]
         self.listener.note(self)
         if self.listener.on_accept == "close":
@@ -127,7 +129,6 @@ class Connection(asyncio.Protocol):
         if not self.is_open or self._transport is None or self._transport.is_closing():
             return
         if self.is_piecemeal:
-            # asyncio turns Nagle's algorithm off: each write is a segment.
             for at in range(len(data)):
                 self._transport.write(data[at:at + 1])
         elif data:

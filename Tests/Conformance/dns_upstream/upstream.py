@@ -114,7 +114,7 @@ class Upstream:
         self.loop.call_later(seconds, action, *arguments)
 
     def end_connections(self, end: "Callable[[Connection], None]" = Connection.close) -> None:
-        """Ends the connections that are ready for queries, as servers do with idle ones. Those that shake hands go on."""
+        """Ends the connections that are ready for queries, as servers do with idle ones; the others shake hands on."""
         for connection in list(self.connections):
             if connection.is_open and connection.is_ready:
                 end(connection)
