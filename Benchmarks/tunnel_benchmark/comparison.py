@@ -20,14 +20,15 @@ class Row:
     # What has to be at least (or at most) this.
     bar: Optional[float] = None
     is_upper_bound: bool = False
-    # What is held against the bar: the ratio to the first peer, the ratio to the bare link, or the value itself.
+    # What is held against the bar: the ratio to the first peer, the ratio to the bare link, the ratio to the peer of this name, or
+    # the value itself.
     judged: str = "peer"
 
     def bar_text(self) -> str:
         """The bar in few words."""
         if self.bar is None:
             return ""
-        unit = {"peer": "x", "bare link": "x bare", "value": f" {self.unit}"}[self.judged]
+        unit = {"peer": "x", "bare link": "x bare", "value": f" {self.unit}"}.get(self.judged, f"x {self.judged}")
         return f"{'≤' if self.is_upper_bound else '≥'} {self.bar:g}{unit}"
 
 
@@ -50,9 +51,10 @@ ROWS = [
 class Comparison:
     """Collects figures by round and program."""
 
-    def __init__(self, subject: str, peers: "list[str]"):
-        """`subject` is the program that the bars are for; ratios are to the first of `peers`."""
-        self.subject, self.peers = subject, peers
+    def __init__(self, subject: str, peers: "list[str]", rows: "list[Row]" = ROWS, bases: "tuple[str, ...]" = (BARE_LINK,)):
+        """`subject` is the program that the bars are for; ratios are to the first of `peers`. `bases` are what was measured
+        without any program."""
+        self.subject, self.peers, self.rows, self.bases = subject, peers, rows, bases
         self.rounds: "list[dict[str, Figures]]" = []
 
     def median(self, program: str, figure: str) -> Optional[float]:
@@ -75,7 +77,7 @@ class Comparison:
         """What of the row its bar is for."""
         if row.judged == "value":
             return self.median(self.subject, row.figure)
-        return self.peer_ratio(row.figure) if row.judged == "peer" else self.ratio(row.figure, BARE_LINK)
+        return self.peer_ratio(row.figure) if row.judged == "peer" else self.ratio(row.figure, row.judged)
 
     def holds(self, row: Row) -> Optional[bool]:
         """Whether the bar holds; none when the row has none or what it needs was not measured."""
@@ -92,12 +94,12 @@ class Comparison:
 
     def table(self) -> str:
         """Everything for people."""
-        programs = [BARE_LINK, *self.peers, self.subject]
+        programs = [*self.bases, *self.peers, self.subject]
         lines = [["", "", *programs, "ratio" if self.peers else "", "bar", ""]]
-        for row in ROWS:
+        for row in self.rows:
             values = [self.median(program, row.figure) for program in programs]
             ratio, holds = self.peer_ratio(row.figure), self.holds(row)
-            held = self.held_against_bar(row) if row.judged == "bare link" else None
+            held = None if row.judged in ("peer", "value") or row.bar is None else self.held_against_bar(row)
             lines.append([
                 row.title, row.unit, *("" if value is None else f"{value:,.{row.digits}f}" for value in values),
                 "" if ratio is None else f"{ratio:.2f}",
@@ -112,8 +114,8 @@ class Comparison:
 
     def json(self) -> dict:
         """Everything for programs."""
-        programs = [BARE_LINK, *self.peers, self.subject]
-        figures = [row.figure for row in ROWS]
+        programs = [*self.bases, *self.peers, self.subject]
+        figures = [row.figure for row in self.rows]
         medians = {
             program: {figure: self.median(program, figure) for figure in figures
                       if self.median(program, figure) is not None}
@@ -121,7 +123,7 @@ class Comparison:
         bars = [
             {"figure": row.figure, "bar": row.bar, "bound": "upper" if row.is_upper_bound else "lower",
              "judged": row.judged, "value": self.held_against_bar(row), "holds": self.holds(row)}
-            for row in ROWS if row.bar is not None]
+            for row in self.rows if row.bar is not None]
         ratios = {figure: self.peer_ratio(figure) for figure in figures if self.peer_ratio(figure) is not None}
         return {
             "subject": self.subject, "peers": self.peers, "medians": medians, "ratios": ratios, "bars": bars,
