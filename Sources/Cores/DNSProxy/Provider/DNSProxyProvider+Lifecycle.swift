@@ -15,7 +15,7 @@ extension DNSProxyProvider {
         isAsleep = false
         adopt(configuration)
         cache = AnswerCache(byteLimit: configuration.cacheByteCount)
-        log(.info, "the DNS proxy runs with \(configuration.upstreams.count) upstreams")
+        log(.info, "the DNS proxy runs; upstreams: \(configuration.upstreams.count)")
     }
 
     /// Apple's `stopProxy`: it is done when this returns and the actions are carried out. Who still waits is told that there is nobody.

@@ -46,7 +46,9 @@ extension RunDaemon {
         case .resumeDevice: isDevicePaused = false
 
         case .reply(let id, let reply): note(messages.reply(id, line(for: reply), loop))
-        case .log(let level, let message): log.write(message, importance: level)
+        case .log(let level, let message):
+            // Without an interface it speaks of a tunnel that is not there.
+            if name != nil { log.write(message, importance: level) }
         }
     }
 
