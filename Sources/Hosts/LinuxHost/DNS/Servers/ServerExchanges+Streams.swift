@@ -13,7 +13,7 @@ extension ServerExchanges {
         let id = waiting.exchange.id
         // Each turn that does not end it uses up an address, or a connection.
         while true {
-            if let socket = openSocket(for: waiting, upstream) {
+            if let socket = freshSocket(for: waiting, upstream) {
                 if send(waiting.exchange, by: socket, at: now) { return }
                 continue
             }
@@ -21,20 +21,19 @@ extension ServerExchanges {
             case .use(let connection):
                 // A connection that could not even be begun is gone already.
                 guard let socket = upstream.socket(connection) else { continue }
-                if socket.isReady { continue }
-                return keep(waiting, upstream, at: now)
+                guard socket.isReady else { return keep(waiting, upstream, at: now) }
+                if send(waiting.exchange, by: socket, at: now) { return }
             case .waitForAddresses, .full: return keep(waiting, upstream, at: now)
             case .unavailable: return fail(id, upstream.failure, at: now)
             }
         }
     }
 
-    /// A connection that takes the query at once.
-    private func openSocket(for waiting: WaitingExchange, _ upstream: ServerUpstream) -> StreamSocket? {
-        upstream.sockets.first { socket in
-            guard socket.isReady, socket.capacity == .takesMore, !socket.isOver else { return false }
-            guard waiting.exchange.needsFreshConnection else { return true }
-            return waiting.fresh.map { socket.id.rawValue >= $0.rawValue } ?? false
+    /// The connection that was opened for a query that needs a fresh one, or one behind it, when it takes the query at once.
+    private func freshSocket(for waiting: WaitingExchange, _ upstream: ServerUpstream) -> StreamSocket? {
+        guard let fresh = waiting.fresh else { return nil }
+        return upstream.sockets.first { socket in
+            socket.isReady && socket.capacity == .takesMore && socket.id.rawValue >= fresh.rawValue
         }
     }
 
