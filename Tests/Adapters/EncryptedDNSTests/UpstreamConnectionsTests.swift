@@ -115,11 +115,11 @@ import Testing
         #expect(host.choose(at: 3) == .use(first))
         host.upstream.changed(first, canTakeMore: false)
         host.upstream.changed(second, canTakeMore: false)
-        _ = try host.connect(at: 4)
+        let third = try host.connect(at: 4)
         #expect(host.closed == [first])
-        // A query that has failed on one connection goes by another; there is no room for it now.
+        // A query that has failed on one connection goes by another; with no room for a fresh one, by the newest.
         host.upstream.changed(second, canTakeMore: true)
-        #expect(host.choose(needsFresh: true, at: 5) == .full)
+        #expect(host.choose(needsFresh: true, at: 5) == .use(third) && host.closed == [first])
     }
 
     @Test func `a connection with enough under way is joined by others, and never gives way`() throws {
@@ -130,7 +130,11 @@ import Testing
             return id
         }
         #expect(host.choose(at: 4) == .full && host.closed.isEmpty && host.opened.count == 3)
+        host.upstream.changed(ids[0], canTakeMore: true)
         host.upstream.changed(ids[1], canTakeMore: true)
+        // Who needs a fresh one and can have none gets the newest.
+        #expect(host.choose(needsFresh: true, at: 4.5) == .use(ids[1]) && host.closed.isEmpty)
+        host.upstream.changed(ids[0], canTakeMore: false, isBusy: true)
         #expect(host.choose(at: 5) == .use(ids[1]) && host.closed.isEmpty)
         // One of them is found to be silent.
         host.upstream.changed(ids[1], canTakeMore: false, isBusy: true)

@@ -147,7 +147,12 @@ public struct UpstreamConnections<Address: Hashable & Sendable>: Sendable {
             case .unneeded, .valid: return .unavailable(until: nil)
             }
         }
-        guard connections.count < policy.connectionCount || makeRoom(&actions) else { return .full }
+        guard connections.count < policy.connectionCount || makeRoom(&actions) else {
+            // With no room for a fresh one, the newest is the best there is.
+            guard needsFresh, let newest = connections.lastIndex(where: \.isOpen) else { return .full }
+            connections[newest].isUsed = true
+            return .use(connections[newest].id)
+        }
         guard let id = open(at: now, isUsed: true, &actions) else { return .unavailable(until: nextRetry) }
         return .use(id)
     }
@@ -320,6 +325,8 @@ public struct UpstreamConnections<Address: Hashable & Sendable>: Sendable {
         guard isWarm(at: now), !connections.contains(where: { !$0.isDraining }),
             connections.count < policy.connectionCount
         else { return }
+        // Without this, a server that ends each connection soon would never be looked for elsewhere.
+        startResolution(at: now, &actions)
         _ = open(at: now, &actions)
     }
 

@@ -42,12 +42,7 @@ extension ServerExchanges {
     ) -> UpstreamConnections<IPAddress>.Choice {
         var actions: [UpstreamConnections<IPAddress>.Action] = []
         let needsFresh = waiting.exchange.needsFreshConnection
-        var choice = upstream.connections.choose(needsFresh: needsFresh, at: now, actions: &actions)
-        // With no room for a fresh one, the newest of those that there are has to do: the query may have failed on an older one.
-        if needsFresh, choice == .full {
-            let newest = upstream.sockets.last(where: { $0.isReady && $0.capacity == .takesMore && !$0.isOver })
-            if let newest { choice = .use(newest.id) }
-        }
+        let choice = upstream.connections.choose(needsFresh: needsFresh, at: now, actions: &actions)
         if case .use(let connection) = choice, needsFresh { waiting.fresh = connection }
         perform(actions, upstream, at: now, loop)
         return choice
@@ -82,7 +77,7 @@ extension ServerExchanges {
                 return true
             }
         }
-        places[exchange.id] = .stream(socket)
+        places[exchange.id] = .stream(socket, since: now)
         noteCapacity(of: socket)
         markDirty(socket)
         return true
@@ -90,7 +85,7 @@ extension ServerExchanges {
 
     /// Tells the upstream when a connection takes no more, or takes some again.
     private mutating func noteCapacity(of socket: StreamSocket) {
-        guard socket.isReady, !socket.isOver, let takesMore = socket.connection?.canTakeMore,
+        guard socket.isReady, !socket.isOver, !socket.isDoubtful, let takesMore = socket.connection?.canTakeMore,
             let isBusy = socket.connection?.isBusy
         else { return }
         setCapacity(of: socket, takesMore ? .takesMore : isBusy ? .busy : .takesNoMore)
@@ -102,6 +97,14 @@ extension ServerExchanges {
         socket.upstream.connections.changed(
             socket.id, canTakeMore: capacity == .takesMore, isBusy: capacity == .busy)
         if capacity == .takesMore { socket.upstream.needsReview = true }
+    }
+
+    /// An exchange is given up that the server had time for. When nothing else was answered on the connection meanwhile, it may live and
+    /// bring no answers: nothing more is asked on it until it does.
+    mutating func doubt(_ socket: StreamSocket, since begin: Instant, at now: Instant) {
+        guard now.since(begin) >= StreamSocket.patience, socket.lastAnswer.map({ $0 < begin }) ?? true else { return }
+        socket.isDoubtful = true
+        setCapacity(of: socket, .takesNoMore)
     }
 
     mutating func markDirty(_ socket: StreamSocket) {
@@ -196,7 +199,10 @@ extension ServerExchanges {
             case .closed(let error): return finish(socket, .connection(error), at: now, loop)
             // It takes nothing new until something comes; what else is to be done is the client's to say.
             case .overdue: break
-            case .answer, .failed: tell(event, of: socket, at: now)
+            case .answer:
+                (socket.lastAnswer, socket.isDoubtful) = (now, false)
+                tell(event, of: socket, at: now)
+            case .failed: tell(event, of: socket, at: now)
             }
         }
         noteCapacity(of: socket)

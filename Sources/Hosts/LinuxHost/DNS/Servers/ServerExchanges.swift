@@ -14,8 +14,8 @@ struct ServerExchanges<Client: ExchangeClient>: ~Copyable, @unchecked Sendable {
     enum Place {
         /// By a datagram from the socket with this token.
         case datagram(UInt64)
-        /// On a connection.
-        case stream(StreamSocket)
+        /// On a connection, since it was sent.
+        case stream(StreamSocket, since: Instant)
         /// Nowhere yet.
         case waiting(ServerUpstream)
         /// Nowhere yet: there are as many datagrams under way as there may be.
@@ -84,8 +84,9 @@ struct ServerExchanges<Client: ExchangeClient>: ~Copyable, @unchecked Sendable {
         switch places.removeValue(forKey: id) {
         case .datagram(let token):
             if let datagram = datagrams.remove(token) { avoidAddress(of: datagram) }
-        case .stream(let socket):
+        case .stream(let socket, let begin):
             socket.connection?.cancel(id, at: now)
+            doubt(socket, since: begin, at: now)
             takeEvents(of: socket, at: now, loop)
         case .waiting(let upstream):
             upstream.waiting.removeAll { $0.exchange.id == id }

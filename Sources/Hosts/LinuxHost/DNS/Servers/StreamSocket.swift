@@ -41,6 +41,10 @@ final class StreamSocket {
     var isReady = false
     /// What the upstream was told of it.
     var capacity = Capacity.takesMore
+    /// When the last answer came.
+    var lastAnswer: Instant?
+    /// True while it is doubtful that it brings answers at all.
+    var isDoubtful = false
     /// True when it is in the list of those with something to be written.
     var isDirty = false
     /// True when nothing happens on it any more.
@@ -51,6 +55,8 @@ final class StreamSocket {
     /// True until the event loop says that the socket takes more.
     private var isBlocked = false
 
+    /// How long a server may take for an answer before its connection is doubted.
+    static let patience = Interval.seconds(1)
     /// How long TCP may take.
     static let connectInterval = Interval.milliseconds(2_500)
 

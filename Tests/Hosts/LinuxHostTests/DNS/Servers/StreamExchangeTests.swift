@@ -199,6 +199,22 @@ import Testing
         return try server.accept()
     }
 
+    @Test func `a connection that lives and brings no answers is asked nothing more until it does`() throws {
+        let server = try LoopbackServer(SOCK_STREAM)
+        var driver = try ServerDriver([upstream(.tcp, server.port)])
+        let id = driver.ask("a.example", by: .tcp)
+        let first = try server.accept()
+        _ = try messages(1, from: first, &driver)
+        // As if the other attempt had won two seconds later.
+        driver.servers.cancel(id, at: HostClock.now() + .seconds(2), driver.loop)
+        driver.ask("b.example", by: .tcp)
+        let second = try acceptWhileRunning(server, &driver)
+        try answer(1, on: second, &driver)
+        driver.ask("c.example", by: .tcp)
+        try answer(1, on: second, &driver)
+        #expect(driver.client.answers.count == 2 && driver.client.failures.isEmpty)
+    }
+
     @Test func `a cancelled exchange ends without a word, wherever it is`() throws {
         let server = try LoopbackServer(SOCK_STREAM)
         var driver = try ServerDriver([upstream(.tcp, server.port)])
