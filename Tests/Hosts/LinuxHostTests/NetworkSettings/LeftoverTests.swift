@@ -15,10 +15,10 @@ import Testing
             let namespace = try openOwnNamespace()
             let path = path(of: namespace)
             try onThreadOfItsOwn {
+                try beginWithoutDescriptors()
                 let there = FileDescriptor(
                     adopting: try systemCall("open") { unsafe open(path, O_RDONLY | O_CLOEXEC) })
                 try inNetworkNamespace(there) {
-                    try leaveShared(.descriptors)
                     var channel = InProcessPrivilegedChannel(PrivilegedService())
                     let device = try channel.openTUN(named: interfaceName(name), maximumTransmissionUnit: 1_500)
                     let settings = try interfaceSettings(name, paths)

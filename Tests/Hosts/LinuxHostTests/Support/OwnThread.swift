@@ -63,7 +63,7 @@ func refuseAccepting(with error: Int32) throws {
     try refuse(call: acceptCall, whoseArgument: 3, is: flags, with: error)
 }
 
-/// Gives this thread a mount namespace, or a table of descriptors, of its own, as long as it lives.
+/// Gives this thread a mount namespace of its own, as long as it lives.
 func leaveShared(_ resource: SharedResource) throws {
     typealias Unshare = @convention(c) (Int32) -> Int32
     guard let symbol = unsafe dlsym(nil, "unshare") else { throw SystemCallError("dlsym", errno: ENOSYS) }
@@ -72,24 +72,27 @@ func leaveShared(_ resource: SharedResource) throws {
     guard unshare(resource.rawValue) == 0 else { throw SystemCallError("unshare", errno: errno) }
 }
 
-/// Runs `body` on a thread of its own with a network namespace of its own and a table of descriptors that begins with the standard
-/// streams alone. What it closes is closed: no program and no thread of another test has a copy, which would keep a port taken or a
-/// connection open.
-func aloneInNewNetworkNamespace<Value>(_ body: @escaping () throws -> Value) throws -> Value {
+/// Gives this thread a table of descriptors of its own, as long as it lives, which begins with the standard streams alone: what it
+/// closes is closed, and no program and no thread of another test has a copy, which would keep a port taken or a connection open.
+func beginWithoutDescriptors() throws {
     typealias CloseRange = @convention(c) (UInt32, UInt32, UInt32) -> Int32
-    return try onThreadOfItsOwn {
-        guard let symbol = unsafe dlsym(nil, "close_range") else { throw SystemCallError("dlsym", errno: ENOSYS) }
-        // close_range(2) takes three integers.
-        let closeRange = unsafe unsafeBitCast(symbol, to: CloseRange.self)
-        let unsharing: UInt32 = 2
-        guard closeRange(3, .max, unsharing) == 0 else { throw SystemCallError("close_range", errno: errno) }
+    guard let symbol = unsafe dlsym(nil, "close_range") else { throw SystemCallError("dlsym", errno: ENOSYS) }
+    // close_range(2) takes three integers.
+    let closeRange = unsafe unsafeBitCast(symbol, to: CloseRange.self)
+    let unsharing: UInt32 = 2
+    guard closeRange(3, .max, unsharing) == 0 else { throw SystemCallError("close_range", errno: errno) }
+}
+
+/// Runs `body` on a thread of its own with a network namespace and a table of descriptors of its own.
+func aloneInNewNetworkNamespace<Value>(_ body: @escaping () throws -> Value) throws -> Value {
+    try onThreadOfItsOwn {
+        try beginWithoutDescriptors()
         return try inNewNetworkNamespace(body)
     }
 }
 
 /// What threads of a process share unless one leaves it; the values are the kernel's.
 enum SharedResource: Int32 {
-    case descriptors = 0x400
     case mounts = 0x20000
 }
 

@@ -9,7 +9,7 @@ import WireGuard
 @Suite struct SocketPairsTests {
     @Test(arguments: ["127.0.0.1", "::1"])
     func sendersAreSpreadAndEachStaysWithItsSocket(text: String) throws {
-        try inNewNetworkNamespace {
+        try aloneInNewNetworkNamespace {
             var channel = InProcessPrivilegedChannel(PrivilegedService())
             var pairs = try channel.openUDPSocketPairs(port: 40_002, mark: 0, wantsTrains: true, count: 2)
             #expect(pairs.count == 2)
@@ -41,7 +41,7 @@ import WireGuard
     }
 
     @Test func sharingIsAmongThemselvesOnly() throws {
-        try inNewNetworkNamespace {
+        try aloneInNewNetworkNamespace {
             var channel = InProcessPrivilegedChannel(PrivilegedService())
             let shared = try channel.openUDPSocketPairs(port: 40_002, mark: 0, wantsTrains: false, count: 3)
             #expect(shared.count == 3)

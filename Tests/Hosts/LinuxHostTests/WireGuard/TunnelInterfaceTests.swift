@@ -29,22 +29,13 @@ private func socketCounts(_ port: UInt16) throws -> [Int] {
     }
 }
 
-/// Runs `body` in a network namespace and with a table of descriptors that no other thread has: programs that other tests start
-/// would have copies of sockets until they run, which keeps ports taken.
-private func alone(_ body: @escaping () throws -> Void) throws {
-    try onThreadOfItsOwn {
-        try leaveShared(.descriptors)
-        try inNewNetworkNamespace(body)
-    }
-}
-
 private func makeShared() throws -> SharedDevice {
     try SharedDevice(Device(cryptography: OpenSSLCryptography(), entropy: SystemRandomNumberGenerator()))
 }
 
 @Suite struct TunnelInterfaceTests {
     @Test func threadsAndSocketsComeAndGoWithTheInterface() throws {
-        try alone {
+        try aloneInNewNetworkNamespace {
             let alone = try threadCount()
             #expect(alone == 1)
             let loop = try EventLoop()
@@ -79,7 +70,7 @@ private func makeShared() throws -> SharedDevice {
     }
 
     @Test func aPortThatIsTakenLeavesTheSocketsAlone() throws {
-        try alone {
+        try aloneInNewNetworkNamespace {
             let loop = try EventLoop()
             var interface = try TunnelInterface(
                 TunnelInterfaceOptions(name: interfaceName("slt-wg"), workers: 2, socketsFollowLink: false),
@@ -100,7 +91,7 @@ private func makeShared() throws -> SharedDevice {
     }
 
     @Test func aDeletedInterfaceIsToldOnce() throws {
-        try alone {
+        try aloneInNewNetworkNamespace {
             var loop = try EventLoop()
             var events = EventBuffer(capacity: 8)
             var interface = try TunnelInterface(
@@ -124,7 +115,7 @@ private func makeShared() throws -> SharedDevice {
     }
 
     @Test func aWorkerGivesBackTheSocketsThatItHad() throws {
-        try alone {
+        try aloneInNewNetworkNamespace {
             var channel = InProcessPrivilegedChannel(PrivilegedService())
             var queues = try channel.openTUNQueues(
                 named: interfaceName("slt-queue"), maximumTransmissionUnit: 1_420,
