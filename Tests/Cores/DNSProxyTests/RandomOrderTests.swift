@@ -1,6 +1,7 @@
 import ByteAccess
 import DNSMessage
 import DNSProxy
+import IPPacket
 import Provider
 import Testing
 
@@ -51,6 +52,8 @@ private struct RandomRun: ~Copyable {
         configuration.maximumLookups = 1 + generator.below(8)
         configuration.maximumWaiting = 1 + generator.below(16)
         if generator.below(2) == 0 { configuration.rules = [try NameRule(parsing: "||b.example^")] }
+        if generator.below(2) == 0 { configuration.dns64 = .prefix(try IPPrefix(parsing: "64:ff9b::/96")) }
+        configuration.staleLimit = .seconds(UInt64(generator.below(3)) * 20)
         return configuration
     }
 

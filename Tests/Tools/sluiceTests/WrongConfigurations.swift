@@ -106,6 +106,9 @@ let wrongDNS: [WrongConfiguration] = [
     dns("rebinding: 'deny'", "2: dns.rebinding: expected \"block\" or \"allow\""),
     dns("cache: { maxBytes: -1 }", "2: dns.cache.maxBytes: expected a whole number from 0 to 1073741824"),
     dns("cache: 0", "2: dns.cache: expected an object: { … }"),
+    dns("cache: { staleSeconds: 604801 }", "2: dns.cache.staleSeconds: expected a whole number from 0 to 604800"),
+    dns("cache: { minTTL: 3601 }", "2: dns.cache.minTTL: expected a whole number from 0 to 3600"),
+    dns("cache: { minTTL: 60, maxTTL: 59 }", "2: dns.cache.minTTL: is more than maxTTL"),
     dns("trustAD: ['goood']", "2: dns.trustAD[0]: no upstream is called \"goood\", did you mean \"good\"?"),
     dns(
         "routes: [{ domains: ['corp.example'], upstreams: ['corp'] }]",

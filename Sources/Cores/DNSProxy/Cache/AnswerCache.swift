@@ -47,11 +47,12 @@ struct AnswerCache: ~Copyable, Sendable {
 
     // MARK: Finding
 
-    /// Looks for the answer to a question, and copies it to the start of `output`, which has room for any message. What is too old is
-    /// not found unless `includingExpired` is true.
+    /// Looks for the answer to a question, and copies it to the start of `output`, which has room for any message.
+    ///
+    /// - Parameter tolerance: For how long after it expired an answer is still found.
     mutating func find(
-        _ key: borrowing CacheKey, _ question: borrowing QuestionView, at now: Instant, includingExpired: Bool = false,
-        into output: inout MutableRawSpan
+        _ key: borrowing CacheKey, _ question: borrowing QuestionView, at now: Instant,
+        tolerance: Interval = .seconds(0), into output: inout MutableRawSpan
     ) -> Hit? {
         guard count > 0 else { return nil }
         let hash = Self.hash(of: key)
@@ -63,7 +64,7 @@ struct AnswerCache: ~Copyable, Sendable {
                 memory.copy(from: entry.firstBlock, count: Int(entry.byteCount), to: &output)
                 // Two questions may have one hash: the answer's own question decides.
                 if (try? MessageEditing.copyQuestionCase(from: question, in: &output)) == true {
-                    guard includingExpired || now < entry.expiresAt else { return nil }
+                    guard now < entry.expiresAt + tolerance else { return nil }
                     if !entry.wasUsed {
                         entry.wasUsed = true
                         memory[entry: index] = entry
@@ -84,6 +85,15 @@ struct AnswerCache: ~Copyable, Sendable {
         memory[entry: hit.index] = entry
     }
 
+    /// Notes that servers were asked in vain about an answer that was just found and is too old: for `pause` it is given out without
+    /// asking again.
+    mutating func postpone(_ hit: Hit, by pause: Interval, at now: Instant) {
+        var entry = memory[entry: hit.index]
+        let length = now.since(entry.expiresAt) + pause
+        entry.recheckMilliseconds = UInt32(clamping: length.nanoseconds / 1_000_000)
+        memory[entry: hit.index] = entry
+    }
+
     // MARK: Storing
 
     /// Keeps an answer, in place of the one that was kept for the question before.
@@ -98,7 +108,7 @@ struct AnswerCache: ~Copyable, Sendable {
         verdict: AnswerVerdict, generation: UInt32, failureCount: UInt8 = 0, at now: Instant, for lifetime: Interval,
         scratch: inout MutableRawSpan
     ) -> Bool {
-        if let old = find(key, question, at: now, includingExpired: true, into: &scratch) { remove(old.index) }
+        remove(key, question, at: now, scratch: &scratch)
         let needed = (message.byteCount + CacheMemory.blockPayload - 1) / CacheMemory.blockPayload
         // One answer must not drive out all others.
         guard needed > 0, needed <= max(4, memory.blockCount / 16), needed <= memory.blockCount,
@@ -135,14 +145,25 @@ struct AnswerCache: ~Copyable, Sendable {
         for _ in 0..<count / 2 where oldest != CacheEntry.none { remove(oldest) }
     }
 
-    /// Removes what says that nobody could answer: whoever could not may be able to now.
+    /// Forgets that nobody could answer: whoever could not may be able to now.
     mutating func removeFailures() {
         var index = oldest
         while index != CacheEntry.none {
             let entry = memory[entry: index]
-            if entry.kind == .failure { remove(index) }
+            if entry.kind == .failure {
+                remove(index)
+            } else if entry.recheckMilliseconds > 0 {
+                memory[entry: index].recheckMilliseconds = 0
+            }
             index = entry.newer
         }
+    }
+
+    /// Removes what is kept for a question, however old it is.
+    mutating func remove(
+        _ key: borrowing CacheKey, _ question: borrowing QuestionView, at now: Instant, scratch: inout MutableRawSpan
+    ) {
+        if let hit = find(key, question, at: now, tolerance: .endless, into: &scratch) { remove(hit.index) }
     }
 
     /// Removes what is known of one name, of whatever type.
@@ -261,4 +282,9 @@ struct AnswerCache: ~Copyable, Sendable {
             block = next
         }
     }
+}
+
+extension Interval {
+    /// Longer than any clock runs.
+    static var endless: Interval { Interval(nanoseconds: .max) }
 }

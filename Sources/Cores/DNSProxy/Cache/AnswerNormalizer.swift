@@ -14,6 +14,8 @@ struct AnswerNormalizer {
     let isTrusted: Bool
     /// What HTTP says about the answer's age.
     let freshness: AnswerFreshness
+    /// The bounds of TTLs in seconds, for answers that have what was asked for.
+    var bounds: ClosedRange<UInt32> = 0...longest.positive
 
     /// Writes the answer to the start of a buffer that has room for any.
     ///
@@ -27,9 +29,11 @@ struct AnswerNormalizer {
             flags.remove([.authoritativeAnswer, .reserved])
             if !isTrusted { flags.remove(.authenticData) }
             MessageEditing.setFlags(flags, in: &output)
-            let longest = min(freshness.lifetime ?? .max, Self.longest.positive)
             if freshness.age > 0 { try MessageEditing.age(&output, by: freshness.age) }
-            try MessageEditing.boundTimesToLive(of: &output, to: 0...longest)
+            let bounds = answer.answerKind == .records ? bounds : 0...Self.longest.positive
+            // What HTTP says wins: the answer is not to be kept for longer, whoever wishes it.
+            let longest = min(freshness.lifetime ?? .max, bounds.upperBound)
+            try MessageEditing.boundTimesToLive(of: &output, to: min(bounds.lowerBound, longest)...longest)
             try boundNegative(&output, count)
             return count
         } catch {

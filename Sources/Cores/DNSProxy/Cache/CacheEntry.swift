@@ -21,6 +21,8 @@ struct CacheEntry: BitwiseCopyable {
     /// The entry that was stored next, and the one before.
     var newer: UInt32
     var older: UInt32
+    /// For how many milliseconds after it expired it is given out without a server being asked, since one was in vain; 0 for not.
+    var recheckMilliseconds: UInt32 = 0
     /// The answer's length in bytes.
     var byteCount: UInt16
     /// DO in the lowest bit and CD in the next, as the key has them.
@@ -44,6 +46,11 @@ struct CacheEntry: BitwiseCopyable {
     var storedAt: Instant { Instant(nanoseconds: storedAtNanoseconds) }
     /// From when on it is not given out any more.
     var expiresAt: Instant { Instant(nanoseconds: expiresAtNanoseconds) }
+
+    /// True when it is too old, and servers were asked in vain not long ago (RFC 8767 §5).
+    func awaitsRecheck(at now: Instant) -> Bool {
+        now < expiresAt + .milliseconds(UInt64(recheckMilliseconds))
+    }
 
     /// The length of an entry in memory.
     static var byteCount: Int { MemoryLayout<CacheEntry>.stride }

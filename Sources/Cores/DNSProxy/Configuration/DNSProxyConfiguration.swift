@@ -1,4 +1,5 @@
 internal import DNSMessage
+public import IPPacket
 public import Provider
 
 /// What a DNS proxy does.
@@ -27,6 +28,12 @@ public struct DNSProxyConfiguration: Equatable, Sendable {
     public var forwardsSingleLabels = false
     /// How many bytes of memory answers are kept in; 0 for none.
     public var cacheByteCount = 2_097_152
+    /// For how long after it expired an answer may still be given when no server answers (RFC 8767); zero for never.
+    public var staleLimit = Interval.seconds(86_400)
+    /// The bounds of TTLs in seconds, 604,800 at most: of answers that have what was asked for, and never of a TTL of 0.
+    public var timeToLiveBounds: ClosedRange<UInt32> = 0...604_800
+    /// Whether IPv6 addresses are made for names that have none.
+    public var dns64 = DNS64.off
     /// How many questions may be under way.
     public var maximumLookups = 2048
     /// How many clients' queries may wait for an answer.
@@ -57,7 +64,19 @@ public struct DNSProxyConfiguration: Equatable, Sendable {
         guard timeout.nanoseconds > 0, maximumLookups > 0, maximumWaiting > 0, cacheByteCount >= 0 else {
             throw .impossibleLimit
         }
+        guard timeToLiveBounds.upperBound <= AnswerNormalizer.longest.positive else { throw .impossibleLimit }
+        if case .prefix(let prefix) = dns64, TranslationPrefix(prefix) == nil { throw .impossiblePrefix(prefix) }
     }
+}
+
+/// Whether IPv6 addresses are made for names that have none, for a network whose translator leads them to IPv4 (RFC 6147).
+public enum DNS64: Equatable, Sendable {
+    /// They are not.
+    case off
+    /// With the prefix that the servers' answers show (RFC 7050); none are made while there is none.
+    case automatic
+    /// With this prefix, of a length of RFC 6052 §2.2.
+    case prefix(IPPrefix)
 }
 
 /// Why a proxy cannot be started.
@@ -66,8 +85,10 @@ public enum DNSProxyError: Error, Hashable, Sendable {
     case noUpstream
     /// A server is named that is not there.
     case unknownUpstream(UpstreamID)
-    /// A time or a limit is zero.
+    /// A time or a limit is zero, or too long.
     case impossibleLimit
+    /// It is not a prefix that IPv4 addresses can be put behind.
+    case impossiblePrefix(IPPrefix)
 }
 
 extension DNSProxyError: PubliclyLoggable, CustomStringConvertible {
@@ -76,7 +97,8 @@ extension DNSProxyError: PubliclyLoggable, CustomStringConvertible {
         switch self {
         case .noUpstream: "there is no upstream to ask"
         case .unknownUpstream: "a route names an upstream that is not there"
-        case .impossibleLimit: "a time or a limit is zero"
+        case .impossibleLimit: "a time or a limit is zero, or too long"
+        case .impossiblePrefix: "a prefix for DNS64 has a length that it must not have"
         }
     }
 }

@@ -13,7 +13,32 @@ internal import Provider
 /// ```
 ///
 /// What was started stays open until the deadline: the first right answer counts, wherever it comes from.
+///
+/// With DNS64 all of this may happen twice for one client's question (RFC 6147 §5.1):
+///
+/// ```
+///                  AAAA that is of use, NXDOMAIN
+///   question ──────────────────────────────────────────────▶ the answer
+///      │ no AAAA, failure, half of the time is over              ▲
+///      └───────────────────────────▶ addresses ──────────────────┘
+///                                    A of the same name
+///   reverse ────────────────────────────────────────────────▶ the answer
+///      PTR of the IPv4 address instead of the client's name
+/// ```
+///
+/// When there is an answer that is too old, those who wait get it once they have waited for long enough, and the lookup goes on without
+/// them, to bring a new one.
 struct Lookup: Sendable {
+    /// What servers are asked.
+    enum Phase: Sendable {
+        /// The client's question.
+        case question
+        /// The IPv4 addresses of the name, because it has none of IPv6.
+        case addresses(AbsentAddresses)
+        /// The name of the IPv4 address that is in the one that the client asks about.
+        case reverse(DomainName)
+    }
+
     /// What it is found by: the bytes of the ``CacheKey``.
     let key: [UInt8]
     /// When it ends at the latest.
@@ -24,6 +49,16 @@ struct Lookup: Sendable {
     var route: Int?
     /// Who waits, the first one included.
     var waiting: [WaitingQuery] = []
+    /// What servers are asked.
+    var phase = Phase.question
+    /// When this phase ends at the latest.
+    var phaseDeadline: Instant
+    /// When those who wait get an answer that is too old; nil for never.
+    var staleDeadline: Instant?
+    /// True when the answer is wanted although nobody waits: for the cache.
+    var isRefreshing = false
+    /// True when the answer tells the network's prefix (RFC 7050).
+    var discoversPrefix = false
     /// The servers in the order to try them.
     var upstreams: [UpstreamID] = []
     /// The place of the one that is tried now.
@@ -40,14 +75,29 @@ struct Lookup: Sendable {
     var refusal: (code: ResponseCode, error: ExtendedErrorCode?)?
     /// Why the last attempt came to nothing.
     var failure: ExchangeFailure?
+    /// True when a server found signatures that do not fit.
+    var isBogus = false
+
+    init(key: [UInt8], deadline: Instant, first: WaitingQuery, route: Int?) {
+        self.key = key
+        self.deadline = deadline
+        self.first = first
+        self.route = route
+        phaseDeadline = deadline
+    }
 
     /// DO of the question as it is asked.
     var dnssecOK: Bool { key[0] & 1 != 0 }
     /// CD of the question as it is asked.
     var checkingDisabled: Bool { key[0] & 2 != 0 }
 
+    /// QTYPE of the client's question.
+    var type: RecordType { RecordType(rawValue: UInt16(key[1]) << 8 | UInt16(key[2])) }
+    /// True when somebody has a use for the answer.
+    var isWanted: Bool { !waiting.isEmpty || isRefreshing || discoversPrefix }
+
     /// When something is to be done.
-    var nextDeadline: Instant { min(stepDeadline ?? deadline, deadline) }
+    var nextDeadline: Instant { min(stepDeadline ?? phaseDeadline, phaseDeadline, staleDeadline ?? phaseDeadline) }
 }
 
 /// A query that a server has been sent, or is about to be.

@@ -85,6 +85,22 @@ struct LookupTable: Sendable {
         return body(lookup, &attempt)
     }
 
+    /// Lets nobody wait any more for a lookup that was taken out.
+    ///
+    /// - Returns: Who waited.
+    mutating func release(_ lookup: inout Lookup) -> [WaitingQuery] {
+        for waiting in lookup.waiting { byClient[waiting.client] = nil }
+        defer { lookup.waiting = [] }
+        return lookup.waiting
+    }
+
+    /// Changes a lookup where it is; its deadlines stay.
+    mutating func change(_ slot: Int, _ body: (inout Lookup) -> Void) {
+        guard var lookup = take(slot) else { return }
+        body(&lookup)
+        slots[slot] = lookup
+    }
+
     /// Forgets a client's query. True when it waited.
     mutating func leave(_ client: ClientToken) -> Bool {
         guard let slot = byClient.removeValue(forKey: client) else { return false }

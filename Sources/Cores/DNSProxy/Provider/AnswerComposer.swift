@@ -14,6 +14,16 @@ struct AnswerComposer: Sendable {
 
     /// For how many seconds clients may keep what standards say about a name.
     static var specialTimeToLive: UInt32 { 3600 }
+    /// For how many seconds they may keep what is too old, at most (RFC 8767 §4).
+    static var staleTimeToLive: UInt32 { 30 }
+
+    /// How old an answer is.
+    enum Age {
+        /// It was kept for so many seconds.
+        case seconds(UInt32)
+        /// It is too old: its TTLs are over.
+        case stale
+    }
 
     private func edns(
         _ query: borrowing QueryView, _ transport: ClientTransport, _ error: ExtendedError?
@@ -84,13 +94,20 @@ struct AnswerComposer: Sendable {
     func loopback(
         to query: borrowing QueryView, by transport: ClientTransport, into output: inout MutableRawSpan
     ) -> Int {
+        let own: InlineArray<2, IPAddress> = [.v4(IPv4Address(127, 0, 0, 1)), .v6(.loopback)]
+        return addresses(own.span, timeToLive: Self.specialTimeToLive, to: query, by: transport, into: &output)
+    }
+
+    /// Those of the addresses that the query asks for.
+    func addresses(
+        _ addresses: Span<IPAddress>, timeToLive: UInt32, to query: borrowing QueryView, by transport: ClientTransport,
+        into output: inout MutableRawSpan
+    ) -> Int {
         let edns = edns(query, transport, nil)
-        let addresses: InlineArray<2, IPAddress> = [.v4(IPv4Address(127, 0, 0, 1)), .v6(.loopback)]
         return Self.orNothing {
             () throws(DNSMessageError) in
             try query.echo.writeAddresses(
-                addresses.span, timeToLive: Self.specialTimeToLive, edns: edns, limit: limit(query, transport),
-                into: &output)
+                addresses, timeToLive: timeToLive, edns: edns, limit: limit(query, transport), into: &output)
         }
     }
 
@@ -110,22 +127,31 @@ struct AnswerComposer: Sendable {
     ///
     /// - Parameters:
     ///   - count: The answer's length in bytes.
-    ///   - age: How many seconds it was kept.
+    ///   - age: How old it is.
     func relay(
-        count: Int, age: UInt32, to query: borrowing QueryView, by transport: ClientTransport,
+        count: Int, age: Age, to query: borrowing QueryView, by transport: ClientTransport,
         into output: inout MutableRawSpan
     ) -> Int {
-        let edns = edns(query, transport, nil)
+        var edns = edns(query, transport, nil)
         do throws(DNSMessageError) {
             let stored = MessageEditing.flags(of: output)
             var flags = query.echo.answerFlags(stored.responseCode)
             // Only who knows the bit gets to see it (RFC 6840 §5.7 and §5.8).
-            if stored.contains(.authenticData), query.understandsAuthenticData { flags.insert(.authenticData) }
+            if stored.contains(.authenticData), query.understandsAuthenticData, case .seconds = age {
+                flags.insert(.authenticData)
+            }
             if stored.contains(.truncated) { flags.insert(.truncated) }
             MessageEditing.setFlags(flags, in: &output)
             MessageEditing.setID(query.header.id, in: &output)
             _ = try MessageEditing.copyQuestionCase(from: query.question, in: &output)
-            if age > 0 { try MessageEditing.age(&output, by: age) }
+            switch age {
+            case .seconds(0): break
+            case .seconds(let seconds): try MessageEditing.age(&output, by: seconds)
+            case .stale:
+                try MessageEditing.boundTimesToLive(of: &output, to: 0...Self.staleTimeToLive)
+                edns.extendedError = ExtendedError(
+                    stored.responseCode == .nameError ? .staleNXDomainAnswer : .staleAnswer)
+            }
             return try MessageEditing.replaceOPT(
                 in: &output, count: count, with: query.edns == nil ? nil : edns, limit: limit(query, transport))
         } catch {

@@ -92,23 +92,43 @@ extension DNSProxyProvider {
             upstreams[attempt.upstream.index].losesCase = true
         }
         let ruling = rules.verdict(on: CanonicalName(lowercased: lookup.key.span.octets.extracting(5...)))
-        let policy = AnswerPolicy(
-            isAllowed: ruling == .allow, isRouted: lookup.route != nil, configuration.blocksRebinding)
+        let policy = policy(isAllowed: ruling == .allow, isRouted: lookup.route != nil)
         // A rule may be younger than the question.
         let verdict = ruling == .block ? .blocked : policy.verdict(on: facts, rules)
 
         var kept = takeBuffer(&buffers.kept)
         var output = takeBuffer(&buffers.output)
         let count = AnswerNormalizer(
-            dnssecOK: lookup.dnssecOK, isTrusted: state.upstream.isTrustedForAuthenticData, freshness: freshness
+            dnssecOK: lookup.dnssecOK, isTrusted: state.upstream.isTrustedForAuthenticData, freshness: freshness,
+            bounds: configuration.timeToLiveBounds
         ).write(view, into: &kept)
-        guard let count else {
+        guard var count else {
+            (buffers.kept, buffers.output) = (kept, output)
+            throw .invalid
+        }
+        if lookup.discoversPrefix {
+            let timeToLive = view.minimumTimeToLive ?? 0
+            notePrefix(facts.addresses, timeToLive: timeToLive, at: now)
+        }
+        switch verdict == .passes ? translate(kept.span.octets.extracting(..<count), lookup, into: &output) : .none {
+        case .none: break
+        case .written(let length):
+            count = length
+            swap(&kept, &output)
+        case .asksForAddresses(let absent):
+            (buffers.kept, buffers.output) = (kept, output)
+            end(attempt, &lookup)
+            return askForAddresses(lookup, slot, absent, at: now)
+        case .impossible:
             (buffers.kept, buffers.output) = (kept, output)
             throw .invalid
         }
         let message = kept.span.octets.extracting(..<count)
         if let lifetime = AnswerNormalizer.lifetime(of: message, freshness) {
             keep(message, lookup, .answer, verdict, for: lifetime, at: now, &output)
+        } else {
+            // What was kept before is not what servers say any more (RFC 8767 §4).
+            forget(lookup, at: now, &output)
         }
         end(attempt, &lookup)
         cancelAttempts(of: &lookup)
@@ -119,7 +139,7 @@ extension DNSProxyProvider {
                 if let count = provider.holdBack(verdict, query, by: waiting.transport, into: &output) { return count }
                 output.copy(message, to: 0)
                 return provider.composer.relay(
-                    count: message.byteCount, age: 0, to: query, by: waiting.transport, into: &output)
+                    count: message.byteCount, age: .seconds(0), to: query, by: waiting.transport, into: &output)
             }
         }
         (buffers.kept, buffers.output) = (kept, output)
@@ -132,26 +152,38 @@ extension DNSProxyProvider {
         return answered.name.hasSameOctets(as: asked.name)
     }
 
-    /// Ends a lookup that was taken out: nobody could answer, and all who wait are told.
+    /// Ends a lookup that was taken out: nobody could answer, and all who wait are told, or get an answer that is too old. With DNS64 it
+    /// may go on instead, with another question.
     mutating func fail(_ lookup: Lookup, _ slot: Int, _ reason: ExtendedErrorCode, at now: Instant) {
+        if goesOnWithAddresses(lookup, at: now) { return askForAddresses(lookup, slot, AbsentAddresses(), at: now) }
         var lookup = lookup
         cancelAttempts(of: &lookup)
         lookups.end(lookup, slot)
+        if lookup.discoversPrefix { discovery.noteFailure(at: now) }
         let code = lookup.refusal?.code ?? .serverFailure
         let reason = lookup.refusal?.error ?? (lookup.refusal == nil ? reason : .noReachableAuthority)
         var output = takeBuffer(&buffers.output)
+        let hasStale = isRunning && !lookup.isBogus && postponeRecheck(lookup, at: now, &output)
         // What was given up for reasons of our own says nothing about the question.
-        if reason != .notReady, !lookup.waiting.isEmpty { keepFailure(lookup, code, at: now, &output) }
+        if !hasStale, reason != .notReady, !lookup.waiting.isEmpty { keepFailure(lookup, code, at: now, &output) }
+        let isRouted = lookup.route != nil
         for waiting in lookup.waiting {
-            counters.failed &+= 1
             answer(waiting, &output) { (provider, query, output) in
-                provider.composer.failure(code, reason, to: query, by: waiting.transport, into: &output)
+                if hasStale,
+                    let count = provider.staleAnswer(
+                        query, isRouted: isRouted, by: waiting.transport, at: now, into: &output)
+                {
+                    return count
+                }
+                provider.counters.failed &+= 1
+                return provider.composer.failure(code, reason, to: query, by: waiting.transport, into: &output)
             }
         }
         buffers.output = output
     }
 
-    private mutating func answer(
+    /// Writes an answer for one who waits.
+    mutating func answer(
         _ waiting: WaitingQuery, _ output: inout [UInt8],
         _ write: (inout DNSProxyProvider, borrowing QueryView, inout MutableRawSpan) -> Int
     ) {
@@ -179,6 +211,15 @@ extension DNSProxyProvider {
             failureCount: failureCount, at: now, for: lifetime, scratch: &octets)
     }
 
+    /// Removes what is kept for the question of a lookup.
+    private mutating func forget(_ lookup: Lookup, at now: Instant, _ scratch: inout [UInt8]) {
+        var span = scratch.mutableSpan
+        var octets = span.mutableOctets
+        guard let query = try? QueryView(checking: lookup.first.bytes.span.octets) else { return }
+        let question = query.question
+        cache.remove(CacheKey(query), question, at: now, scratch: &octets)
+    }
+
     /// Keeps for a short time that nobody could answer: a second at first, twice as long each time, 32 at most (RFC 9520 §3.2).
     private mutating func keepFailure(
         _ lookup: Lookup, _ code: ResponseCode, at now: Instant, _ scratch: inout [UInt8]
@@ -201,7 +242,7 @@ extension DNSProxyProvider {
         var octets = span.mutableOctets
         guard let query = try? QueryView(checking: lookup.first.bytes.span.octets) else { return 0 }
         let question = query.question
-        guard let hit = cache.find(CacheKey(query), question, at: now, includingExpired: true, into: &octets),
+        guard let hit = cache.find(CacheKey(query), question, at: now, tolerance: .endless, into: &octets),
             hit.entry.kind == .failure, now.since(hit.entry.expiresAt) < .seconds(60)
         else { return 0 }
         return min(hit.entry.failureCount, 100)

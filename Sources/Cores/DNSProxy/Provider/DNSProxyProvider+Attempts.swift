@@ -9,7 +9,12 @@ extension DNSProxyProvider {
     /// Begins a lookup that was taken out: with the first server of its route.
     mutating func begin(_ lookup: Lookup, _ slot: Int, at now: Instant) {
         var lookup = lookup
-        lookup.route = route(of: lookup.key)
+        lookup.route = route(of: lookup)
+        lookup.phaseDeadline = lookup.deadline
+        if translates(lookup) {
+            // Servers that say nothing about IPv6 addresses must leave time to ask for the others.
+            lookup.phaseDeadline = now + Interval(nanoseconds: lookup.deadline.since(now).nanoseconds / 2)
+        }
         let group = lookup.route.map { configuration.routes[$0].upstreams } ?? configuration.defaultUpstreams
         lookup.upstreams =
             group.filter { !upstreams[$0.index].health.isDown(at: now) }
@@ -20,7 +25,13 @@ extension DNSProxyProvider {
         lookups.put(lookup, slot)
     }
 
-    private func route(of key: [UInt8]) -> Int? {
+    /// The route of the name that servers are asked about.
+    private func route(of lookup: borrowing Lookup) -> Int? {
+        if case .reverse(let reverse) = lookup.phase {
+            let name = CanonicalName(lowercased: reverse.bytes)
+            return routes.longestMatch(of: name)?.value
+        }
+        let key = lookup.key
         let name = CanonicalName(lowercased: key.span.octets.extracting(5...))
         return routes.longestMatch(of: name)?.value
     }
@@ -43,7 +54,7 @@ extension DNSProxyProvider {
         // The time that is left is shared among the steps that are left.
         let steps = 2 * (lookup.upstreams.count - lookup.position) - (lookup.hasRetried ? 1 : 0)
         if steps > 1 {
-            var share = max(lookup.deadline.since(now).nanoseconds / UInt64(steps), Self.patience.least.nanoseconds)
+            var share = max(lookup.phaseDeadline.since(now).nanoseconds / UInt64(steps), Self.patience.least.nanoseconds)
             if isProbe { share = min(share, Self.patience.onProbation.nanoseconds) }
             lookup.stepDeadline = now + Interval(nanoseconds: share)
         } else {
@@ -53,7 +64,7 @@ extension DNSProxyProvider {
             .exchange(
                 Exchange(
                     id: id, upstream: upstream, transport: transport, needsFreshConnection: isFresh,
-                    deadline: lookup.deadline)))
+                    deadline: lookup.phaseDeadline)))
     }
 
     /// Goes on when the latest attempt came to nothing: with a fresh connection to the same server, or else with the next.
@@ -87,11 +98,16 @@ extension DNSProxyProvider {
     /// Does everything that is due.
     mutating func expire(at now: Instant) {
         while let slot = lookups.due(at: now), var lookup = lookups.take(slot) {
+            if let deadline = lookup.staleDeadline, deadline <= now {
+                giveStale(&lookup, at: now)
+                lookups.put(lookup, slot)
+                continue
+            }
             if let latest = lookup.attempts.last {
                 upstreams[latest.upstream.index].note(.timedOut, at: now)
                 lookup.failure = .timedOut
             }
-            guard now < lookup.deadline, !lookup.waiting.isEmpty else {
+            guard now < lookup.phaseDeadline, lookup.isWanted else {
                 fail(lookup, slot, (lookup.failure ?? .timedOut).extendedErrorCode, at: now)
                 continue
             }

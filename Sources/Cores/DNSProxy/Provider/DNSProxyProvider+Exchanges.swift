@@ -38,9 +38,19 @@ extension DNSProxyProvider {
                 if attempt.transport.isEncrypted { edns.paddingBlock = EDNSFields.queryPaddingBlock }
                 outgoing.edns = edns
             }
-            let count = try outgoing.write(first.question.name, type: first.question.type, into: &output)
+            let question = first.question
+            let count: Int
+            var questionEnd = lookup.first.questionEnd
+            switch lookup.phase {
+            case .question: count = try outgoing.write(question.name, type: question.type, into: &output)
+            case .addresses: count = try outgoing.write(question.name, type: .a, into: &output)
+            case .reverse(let name):
+                let view = name.view
+                count = try outgoing.write(view, type: .ptr, into: &output)
+                questionEnd = DNSHeader.byteCount + view.length + 4
+            }
             if attempt.mixesCase { try MessageEditing.mixQuestionCase(in: &output, entropy: entropy.letters) }
-            attempt.sent = [UInt8](copying: output.bytes.extracting(..<lookup.first.questionEnd))
+            attempt.sent = [UInt8](copying: output.bytes.extracting(..<questionEnd))
             for offset in 6..<12 { attempt.sent[offset] = 0 }
             return count
         } catch {
@@ -121,6 +131,7 @@ extension DNSProxyProvider {
                 upstreams[upstream.index].noteAnswer()
                 end(attempt, &lookup)
                 lookup.refusal = (.serverFailure, reason)
+                lookup.isBogus = true
                 fail(lookup, slot, reason, at: now)
                 return .finished
             }
@@ -163,7 +174,7 @@ extension DNSProxyProvider {
     ) {
         var lookup = lookup
         let isOver =
-            now >= lookup.deadline || lookup.waiting.isEmpty
+            now >= lookup.phaseDeadline || !lookup.isWanted
             || !advance(
                 &lookup, slot, isWorthAFreshConnection: isWorthAFreshConnection, latest: attempt, at: now)
         if isOver {

@@ -16,6 +16,8 @@ extension DNSProxyProvider {
         adopt(configuration)
         cache = AnswerCache(byteLimit: configuration.cacheByteCount)
         log(.info, "the DNS proxy runs; upstreams: \(configuration.upstreams.count)")
+        discovery.adopt(configuration.dns64, at: now)
+        discoverPrefix(at: now)
     }
 
     /// Apple's `stopProxy`: it is done when this returns and the actions are carried out. Who still waits is told that there is nobody.
@@ -27,6 +29,7 @@ extension DNSProxyProvider {
             guard let lookup = lookups.take(slot) else { continue }
             fail(lookup, slot, .notReady, at: now)
         }
+        discovery = PrefixDiscovery()
         cache = AnswerCache(byteLimit: 0)
         buffers = ([], [])
         log(.info, "the DNS proxy stops: \(reason)")
@@ -44,13 +47,17 @@ extension DNSProxyProvider {
         // What is under way belongs to servers that may be gone.
         if isRerouted { haltAll() }
         adopt(configuration)
-        if isRerouted || before.cacheByteCount != configuration.cacheByteCount {
+        let isTranslatedAnew = before.dns64 != configuration.dns64
+        if isRerouted || isTranslatedAnew || before.cacheByteCount != configuration.cacheByteCount {
             cache = AnswerCache(byteLimit: configuration.cacheByteCount)
         }
+        // Other servers may know another prefix.
+        if isRerouted || isTranslatedAnew { discovery.adopt(configuration.dns64, at: now) }
         if isRerouted {
             emit(.resetConnections)
             askAnew(at: now)
         }
+        discoverPrefix(at: now)
         log(.info, "the DNS proxy has a new configuration")
     }
 
@@ -142,8 +149,10 @@ extension DNSProxyProvider {
     private mutating func startOver(at now: Instant) {
         for index in upstreams.indices { upstreams[index].health = UpstreamHealth() }
         cache.removeFailures()
+        forgetPrefix(at: now)
         emit(.resetConnections)
         askAnew(at: now)
+        discoverPrefix(at: now)
     }
 
     /// Gives up all exchanges.
@@ -162,6 +171,8 @@ extension DNSProxyProvider {
         for slot in lookups.occupied {
             guard var lookup = lookups.take(slot) else { continue }
             cancelAttempts(of: &lookup)
+            // What another network or server said does not count.
+            if case .addresses = lookup.phase { lookup.phase = .question }
             begin(lookup, slot, at: now)
         }
     }

@@ -67,6 +67,10 @@ extension DNSProxyProvider {
             counters.local &+= 1
             return .answer(count)
         }
+        if let count = answerIPv4Only(query, name, by: transport, into: &output) {
+            counters.local &+= 1
+            return .answer(count)
+        }
         let ruling = rules.verdict(on: name)
         if ruling == .block {
             counters.blocked &+= 1
@@ -76,11 +80,33 @@ extension DNSProxyProvider {
             counters.local &+= 1
             return .answer(composer.minimalAny(to: query, by: transport, into: &output))
         }
-        let policy = AnswerPolicy(isAllowed: ruling == .allow, isRouted: route != nil, configuration.blocksRebinding)
-        if let count = answerFromCache(query, key, policy, by: transport, at: now, into: &output) {
+        let policy = policy(isAllowed: ruling == .allow, isRouted: route != nil)
+        var hasStale = false
+        if let count = answerFromCache(query, key, policy, by: transport, at: now, hasStale: &hasStale, into: &output) {
             return .answer(count)
         }
-        return ask(query, key, route: route, from: client, by: transport, at: now, into: &output)
+        let staleDeadline = hasStale ? now + Self.staleTimes.patience : nil
+        // Who routes names of addresses behind the prefix knows better than to translate them.
+        guard route == nil, let reverse = reverseName(question.type, name) else {
+            return ask(
+                query, key, route: route, from: client, by: transport, staleDeadline: staleDeadline, at: now,
+                into: &output)
+        }
+        guard !isUnknownOutside(reverse) else {
+            counters.local &+= 1
+            return .answer(
+                composer.negative(
+                    .nameError, timeToLive: AnswerComposer.specialTimeToLive, to: query, by: transport, into: &output))
+        }
+        return ask(
+            query, key, .reverse(reverse), route: nil, from: client, by: transport, staleDeadline: staleDeadline,
+            at: now, into: &output)
+    }
+
+    /// What the answer to a question may lead to.
+    func policy(isAllowed: Bool, isRouted: Bool) -> AnswerPolicy {
+        AnswerPolicy(
+            isAllowed: isAllowed, isRouted: isRouted, configuration.blocksRebinding, discovery.prefix)
     }
 
     /// Answers what needs no server.
@@ -119,17 +145,35 @@ extension DNSProxyProvider {
     }
 
     /// Answers from what is kept.
+    ///
+    /// - Parameter hasStale: Set when there is an answer that is too old, for when no server answers.
     private mutating func answerFromCache(
         _ query: borrowing QueryView, _ key: borrowing CacheKey, _ policy: AnswerPolicy, by transport: ClientTransport,
-        at now: Instant, into output: inout MutableRawSpan
+        at now: Instant, hasStale: inout Bool, into output: inout MutableRawSpan
     ) -> Int? {
         let question = query.question
-        guard let hit = cache.find(key, question, at: now, into: &output) else { return nil }
+        let tolerance = staleTolerance(checkingDisabled: query.header.flags.contains(.checkingDisabled))
+        guard let hit = cache.find(key, question, at: now, tolerance: tolerance, into: &output) else { return nil }
+        if now >= hit.entry.expiresAt {
+            guard hit.entry.kind == .answer else { return nil }
+            guard hit.entry.awaitsRecheck(at: now) else {
+                hasStale = true
+                return nil
+            }
+        }
         if hit.entry.kind == .failure {
             counters.failed &+= 1
             let code = MessageEditing.flags(of: output).responseCode
             return composer.failure(code, .cachedError, to: query, by: transport, into: &output)
         }
+        return give(hit, to: query, policy, by: transport, at: now, into: &output)
+    }
+
+    /// Gives a client what was found in the cache and is at the start of the output.
+    mutating func give(
+        _ hit: AnswerCache.Hit, to query: borrowing QueryView, _ policy: AnswerPolicy, by transport: ClientTransport,
+        at now: Instant, into output: inout MutableRawSpan
+    ) -> Int? {
         var verdict = hit.entry.verdict
         if hit.entry.rulesGeneration != rulesGeneration {
             // Two readers agreed on these bytes when they came: one is enough to read them again.
@@ -139,10 +183,12 @@ extension DNSProxyProvider {
             verdict = policy.verdict(on: ViewAnswerReader().facts(of: answer), rules)
             cache.note(verdict, of: hit, generation: rulesGeneration)
         }
-        counters.cacheHits &+= 1
+        let isStale = now >= hit.entry.expiresAt
+        if isStale { counters.stale &+= 1 } else { counters.cacheHits &+= 1 }
         if let count = holdBack(verdict, query, by: transport, into: &output) { return count }
         let age = UInt32(clamping: now.since(hit.entry.storedAt).nanoseconds / 1_000_000_000)
-        return composer.relay(count: hit.byteCount, age: age, to: query, by: transport, into: &output)
+        return composer.relay(
+            count: hit.byteCount, age: isStale ? .stale : .seconds(age), to: query, by: transport, into: &output)
     }
 
     /// What a client gets instead of an answer that policy holds back; nil when it does not.
@@ -166,8 +212,9 @@ extension DNSProxyProvider {
 
     /// Has a server asked, or waits with those who asked the same before.
     private mutating func ask(
-        _ query: borrowing QueryView, _ key: borrowing CacheKey, route: Int?, from client: ClientToken,
-        by transport: ClientTransport, at now: Instant, into output: inout MutableRawSpan
+        _ query: borrowing QueryView, _ key: borrowing CacheKey, _ phase: Lookup.Phase = .question, route: Int?,
+        from client: ClientToken, by transport: ClientTransport, staleDeadline: Instant?, at now: Instant,
+        into output: inout MutableRawSpan
     ) -> Decision {
         precondition(!lookups.isWaiting(client), "a query with the number of one that waits")
         let keyBytes = [UInt8](copying: key.bytes)
@@ -186,6 +233,7 @@ extension DNSProxyProvider {
         }
         var lookup = Lookup(key: keyBytes, deadline: now + configuration.timeout, first: waiting, route: route)
         lookup.waiting.append(waiting)
+        (lookup.phase, lookup.staleDeadline) = (phase, staleDeadline)
         let newSlot = lookups.insert(lookup)
         if let lookup = lookups.take(newSlot) { begin(lookup, newSlot, at: now) }
         return .pending

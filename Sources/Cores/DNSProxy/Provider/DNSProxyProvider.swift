@@ -29,6 +29,7 @@ public struct DNSProxyProvider: ~Copyable, Sendable {
     var rulesGeneration: UInt32 = 0
     var cache: AnswerCache
     var lookups = LookupTable()
+    var discovery = PrefixDiscovery()
     var upstreams: [UpstreamState] = []
     var counters = DNSProxyCounters()
     var isRunning = false
@@ -49,7 +50,13 @@ public struct DNSProxyProvider: ~Copyable, Sendable {
     }
 
     /// When ``handleDeadlines(at:)`` has to be called if nothing happens before; nil for never. It is never a time that was handled.
-    public var nextDeadline: Instant? { isAsleep ? nil : lookups.nextDeadline }
+    public var nextDeadline: Instant? {
+        guard !isAsleep else { return nil }
+        guard let first = lookups.nextDeadline, let second = discovery.nextQuestion else {
+            return lookups.nextDeadline ?? discovery.nextQuestion
+        }
+        return min(first, second)
+    }
 
     /// True when ``takeActions()`` has something.
     public var hasActions: Bool { !actions.isEmpty }
@@ -66,6 +73,7 @@ public struct DNSProxyProvider: ~Copyable, Sendable {
     public mutating func handleDeadlines(at now: Instant) {
         guard !isAsleep else { return }
         expire(at: now)
+        discoverPrefix(at: now)
     }
 
     /// How the proxy is doing.
@@ -77,7 +85,7 @@ public struct DNSProxyProvider: ~Copyable, Sendable {
                     name: $0.upstream.name, transport: $0.upstream.transport, isDown: $0.health.isDown(at: now),
                     exchanges: $0.exchanges, answers: $0.answers, failures: $0.failures, lastFailure: $0.lastFailure,
                     losesCase: $0.losesCase)
-            }, lookups: lookups.count, waiting: lookups.waitingCount, cachedAnswers: cache.count,
+            }, translationPrefix: discovery.prefix?.prefix, lookups: lookups.count, waiting: lookups.waitingCount, cachedAnswers: cache.count,
             cacheUsedByteCount: cache.usedByteCount, cacheByteCount: cache.allocatedByteCount)
     }
 

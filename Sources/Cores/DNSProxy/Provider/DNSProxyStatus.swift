@@ -1,3 +1,4 @@
+public import IPPacket
 internal import Provider
 
 /// What a proxy has done so far.
@@ -6,6 +7,8 @@ public struct DNSProxyCounters: Equatable, Sendable {
     public var queries: UInt64 = 0
     /// Queries that were answered from the cache.
     public var cacheHits: UInt64 = 0
+    /// Queries that were answered from what is too old, because no server answered.
+    public var stale: UInt64 = 0
     /// Queries that a rule blocked, by their own name or by what the answer leads to.
     public var blocked: UInt64 = 0
     /// Answers that were held back because they lead to the inside.
@@ -65,6 +68,8 @@ public struct DNSProxyStatus: Equatable, Sendable {
     public var counters: DNSProxyCounters
     /// The servers, in the order of the configuration.
     public var upstreams: [UpstreamStatus]
+    /// The prefix of the IPv6 addresses that are made; nil when none are.
+    public var translationPrefix: IPPrefix?
     /// Questions under way.
     public var lookups: Int
     /// Queries of clients that wait.

@@ -7,11 +7,14 @@ struct AnswerPolicy: Sendable {
     let isAllowed: Bool
     /// True when the answer must not lead to the inside.
     let keepsOutside: Bool
+    /// The prefix behind which a translator finds IPv4 addresses; nil for none.
+    let prefix: TranslationPrefix?
 
     /// The policy for a question. Servers of a route know the inside.
-    init(isAllowed: Bool, isRouted: Bool, _ blocksRebinding: Bool) {
+    init(isAllowed: Bool, isRouted: Bool, _ blocksRebinding: Bool, _ prefix: TranslationPrefix?) {
         self.isAllowed = isAllowed
         keepsOutside = blocksRebinding && !isRouted
+        self.prefix = prefix
     }
 
     /// What becomes of an answer: aliases and the targets of services are held to the rules like the question.
@@ -22,8 +25,17 @@ struct AnswerPolicy: Sendable {
             for name in facts.serviceTargets where rules.verdict(on: name) == .block { return .blocked }
         }
         guard keepsOutside else { return .passes }
-        for address in facts.addresses where address.isOfTheInside { return .rebinds }
-        for address in facts.hints where address.isOfTheInside { return .rebinds }
+        for address in facts.addresses where leadsInside(address) { return .rebinds }
+        for address in facts.hints where leadsInside(address) { return .rebinds }
         return .passes
+    }
+
+    /// True for an address of the inside, and for one that is translated to such a one.
+    private func leadsInside(_ address: IPAddress) -> Bool {
+        if address.isOfTheInside { return true }
+        guard let prefix, case .v6(let address) = address, let embedded = prefix.embedded(in: address) else {
+            return false
+        }
+        return IPAddress.v4(embedded).isOfTheInside
     }
 }

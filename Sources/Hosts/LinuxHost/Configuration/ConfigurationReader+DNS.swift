@@ -37,11 +37,23 @@ extension ConfigurationReader {
         dns.dns64 = object.field("dns64")?.dns64() ?? dns.dns64
         dns.rebinding = object.field("rebinding")?.choice(DNSConfiguration.Rebinding.self) ?? dns.rebinding
         dns.setsSystemResolver = object.field("system")?.boolean() ?? dns.setsSystemResolver
-        dns.cacheMaxBytes =
-            object.field("cache")?.object { cache in
-                cache.field("maxBytes")?.integer(in: 0...1 << 30)
-            } ?? dns.cacheMaxBytes
+        _ = object.field("cache")?.object { cache(&$0, &dns) }
         return dns
+    }
+
+    private static func cache(_ object: inout ConfigurationObject, _ dns: inout DNSConfiguration) {
+        dns.cacheMaxBytes = object.field("maxBytes")?.integer(in: 0...1 << 30) ?? dns.cacheMaxBytes
+        if let seconds = object.field("staleSeconds")?.integer(in: 0...604_800) {
+            dns.staleLimit = .seconds(UInt64(seconds))
+        }
+        let leastField = object.field("minTTL")
+        let least = leastField?.integer(in: 0...3600) ?? 0
+        let most = object.field("maxTTL")?.integer(in: 1...604_800) ?? 604_800
+        guard least <= most else {
+            leastField?.note(.conflict("is more than maxTTL"))
+            return
+        }
+        dns.timeToLiveBounds = UInt32(least)...UInt32(most)
     }
 
     private static func route(

@@ -51,6 +51,10 @@ public struct DNSConfiguration: Equatable, Sendable {
     public var setsSystemResolver = false
     /// How many bytes of answers are kept; 0 for none.
     public var cacheMaxBytes = 2_097_152
+    /// For how long after it expired an answer may be given when no upstream answers; zero for never.
+    public var staleLimit = Interval.seconds(86_400)
+    /// The bounds of the TTLs of answers that have what was asked for, in seconds.
+    public var timeToLiveBounds: ClosedRange<UInt32> = 0...604_800
 }
 
 /// A server that is asked.

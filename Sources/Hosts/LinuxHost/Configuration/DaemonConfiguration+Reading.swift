@@ -18,7 +18,6 @@ public struct LoadedConfiguration: Sendable {
     public var unsupportedParts: [ConfigurationError] {
         var keys = ["filter", "proxies", "apps"]
         if value.dns == nil { keys.append("rules") }
-        if value.dns?.dns64 != .off { keys.append("dns.dns64") }
         if value.dns?.setsSystemResolver == true { keys.append("dns.system") }
         if value.rules?.lists.isEmpty == false { keys.append("rules.lists") }
         if value.rules?.files.isEmpty == false { keys.append("rules.files") }

@@ -26,6 +26,13 @@ extension DNSProxyConfiguration {
         mixesCase = dns.mixesCase
         blocksRebinding = dns.rebinding == .block
         cacheByteCount = dns.cacheMaxBytes
+        staleLimit = dns.staleLimit
+        timeToLiveBounds = dns.timeToLiveBounds
+        switch dns.dns64 {
+        case .off: dns64 = .off
+        case .automatic: dns64 = .automatic
+        case .prefix(let prefix): dns64 = .prefix(prefix)
+        }
     }
 }
 

@@ -1,4 +1,5 @@
 internal import DNSProxy
+internal import IPPacket
 internal import Provider
 
 extension DNSServiceStatus {
@@ -10,6 +11,7 @@ extension DNSServiceStatus {
                 "queries",
                 .object([
                     ("all", .number(counters.queries)), ("cacheHits", .number(counters.cacheHits)),
+                    ("stale", .number(counters.stale)),
                     ("blocked", .number(counters.blocked)), ("rebinding", .number(counters.rebinding)),
                     ("local", .number(counters.local)), ("refused", .number(counters.refused)),
                     ("merged", .number(counters.merged)), ("forwarded", .number(counters.forwarded)),
@@ -27,7 +29,9 @@ extension DNSServiceStatus {
                     ("answers", .number(proxy.cachedAnswers)), ("usedBytes", .number(proxy.cacheUsedByteCount)),
                     ("bytes", .number(proxy.cacheByteCount)),
                 ])
-            ), ("clients", Self.json(clients)),
+            ),
+            ("dns64Prefix", proxy.translationPrefix.map { .string($0.description) } ?? .null),
+            ("clients", Self.json(clients)),
             ("upstreams", .array(zip(proxy.upstreams, servers).map { Self.json($0, $1) })),
         ])
     }

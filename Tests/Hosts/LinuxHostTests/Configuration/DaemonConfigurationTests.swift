@@ -106,7 +106,7 @@ struct DaemonConfigurationTests {
                 bootstrap: ["192.0.2.53", "2001:db8::1", "[2001:db8::2]:54"],
                 routes: [ { domains: ["Corp.Example."], upstreams: ["corp", "main"] } ],
                 timeoutSeconds: 2.5, clientIdleSeconds: 0x10, mixCase: true, trustAD: ["corp"], dns64: "64:ff9b::/96",
-                rebinding: "allow", system: true, cache: { maxBytes: 0 } } }
+                rebinding: "allow", system: true, cache: { maxBytes: 0, staleSeconds: 0, minTTL: 5, maxTTL: 60 } } }
             """
         ).value.dns
         #expect(dns?.listen.map(\.description) == ["127.0.0.1:53", "[::1]:5353"])
@@ -129,6 +129,7 @@ struct DaemonConfigurationTests {
         #expect(dns?.mixesCase == true && dns?.trustedForAD == ["corp"] && dns?.rebinding == .allow)
         #expect(dns?.dns64 == .prefix(try IPPrefix(parsing: "64:ff9b::/96")))
         #expect(dns?.setsSystemResolver == true && dns?.cacheMaxBytes == 0)
+        #expect(dns?.staleLimit == .seconds(0) && dns?.timeToLiveBounds == 5...60)
     }
 
     @Test func proxiesAndTheirAppsAreRead() throws {
