@@ -36,7 +36,9 @@ struct DNS64Tests {
         #expect(rig.begun.count == 2)
     }
 
-    @Test("G9: a prefix that is none does not start", arguments: ["2001:db8::/33", "2001:db8::ff00:0:0:0/96", "10.0.0.0/8"])
+    @Test(
+        "G9: a prefix that is none does not start",
+        arguments: ["2001:db8::/33", "2001:db8::ff00:0:0:0/96", "10.0.0.0/8"])
     func impossiblePrefix(text: String) throws {
         #expect(throws: DNSProxyError.impossiblePrefix(try IPPrefix(parsing: text))) { _ = try Rig(.dns64(text)) }
     }
@@ -138,7 +140,8 @@ struct DNS64Tests {
             let (client, sent) = try rig.forward(asked)
             rig.deliver(reply(to: sent, flags: 0x81A0, authority: absent))
             guard isSecure && isUnchecked else {
-                let signature = record(.rrsig, bytes(1 as UInt16) + [UInt8](repeating: 0, count: 16) + wire("example.com") + [1])
+                let fields = bytes(1 as UInt16) + [UInt8](repeating: 0, count: 16)
+                let signature = record(.rrsig, fields + wire("example.com") + [1])
                 let second = try #require(rig.open.last?.query)
                 rig.deliver(reply(to: second, flags: 0x81A0, [found, signature]))
                 let answer = try rig.answer(of: client)
@@ -184,6 +187,19 @@ struct DNS64Tests {
         #expect(allowed.data(.aaaa).count == (prefix.hasPrefix("64") ? 0 : 1) && allowed.error == nil)
     }
 
+    @Test("G8, G9: a prefix of the inside is no reason to hold back what is made with it")
+    func privatePrefix() throws {
+        let configuration = try DNSProxyConfiguration.dns64("fd64::/96")
+        var rig = try Rig(configuration)
+        #expect(try rig.synthesize(asked, absent, [found]).data(.aaaa).count == 1)
+        try rig.provider.reload(try configuration.with(rules: "||ads.example^"), at: rig.now)
+        #expect(try rig.ask(asked).answer.data(.aaaa) == [try IPAddress(parsing: "fd64::192.0.2.1").octetsOfTest])
+        let own = try rig.resolve(query("x.example.com", .aaaa), [record(.aaaa, try octets("fd65::1"))])
+        #expect(own.data(.aaaa).isEmpty)
+    }
+
+    private func octets(_ text: String) throws -> [UInt8] { try IPAddress(parsing: text).octetsOfTest }
+
     @Test("G9: the name of an address behind the prefix is an alias of the IPv4 address's")
     func reverse() throws {
         var rig = try Rig(.dns64("2001:db8:122:344::/64"))
@@ -200,8 +216,9 @@ struct DNS64Tests {
         let inside = try rig.ask(query(try reverseName("2001:db8:122:344:a:0:100::"), .ptr)).answer
         #expect(inside.code == .nameError && rig.begun.count == 1)
         var other = try Rig(.dns64())
-        let foreign = try reverseName("2606:4700::1111")
-        #expect(Array(try other.forward(query(foreign, .ptr)).sent[12...].prefix(66)) == Array(wire(foreign).prefix(66)))
+        let foreign = wire(try reverseName("2606:4700::1111"))
+        let sentAsIs = try other.forward(query(try reverseName("2606:4700::1111"), .ptr)).sent
+        #expect(Array(sentAsIs[12...].prefix(foreign.count)) == foreign)
     }
 
     @Test("G9: ipv4only.arpa is answered without asking anybody, with the prefix (RFC 8880)")

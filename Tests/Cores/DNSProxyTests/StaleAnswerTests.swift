@@ -186,7 +186,8 @@ struct StaleAnswerTests {
         #expect(try rig.answer(of: client).error == .notReady)
     }
 
-    @Test("F9: TTLs are brought into bounds before an answer is kept, but not a TTL of 0 and not those of negative answers")
+    @Test(
+        "F9: TTLs are brought into bounds before an answer is kept, but not one of 0 and not those of negative answers")
     func bounds() throws {
         var rig = try Rig(.plain.with { $0.timeToLiveBounds = 60...100 })
         for (ttl, given) in [(5, 60), (80, 80), (5000, 100), (0, 0)] as [(UInt32, UInt32)] {

@@ -54,7 +54,8 @@ extension DNSProxyProvider {
         // The time that is left is shared among the steps that are left.
         let steps = 2 * (lookup.upstreams.count - lookup.position) - (lookup.hasRetried ? 1 : 0)
         if steps > 1 {
-            var share = max(lookup.phaseDeadline.since(now).nanoseconds / UInt64(steps), Self.patience.least.nanoseconds)
+            var share = max(
+                lookup.phaseDeadline.since(now).nanoseconds / UInt64(steps), Self.patience.least.nanoseconds)
             if isProbe { share = min(share, Self.patience.onProbation.nanoseconds) }
             lookup.stepDeadline = now + Interval(nanoseconds: share)
         } else {

@@ -18,14 +18,18 @@ extension DNSProxyProvider {
 
     /// True when the lookup is for IPv6 addresses that may be made. Who checks signatures itself makes them itself (RFC 6147 §5.5).
     func translates(_ lookup: borrowing Lookup) -> Bool {
-        guard discovery.prefix != nil, lookup.type == .aaaa, !lookup.discoversPrefix, case .question = lookup.phase else {
+        guard discovery.prefix != nil, lookup.type == .aaaa, !lookup.discoversPrefix, case .question = lookup.phase
+        else {
             return false
         }
         return !(lookup.dnssecOK && lookup.checkingDisabled)
     }
 
-    /// Looks at an answer, and writes to `buffer` what clients get instead.
-    func translate(_ answer: RawSpan, _ lookup: borrowing Lookup, into buffer: inout [UInt8]) -> TranslationStep {
+    /// Looks at an answer, and writes to `buffer` what clients get instead. What is held back is written too, to be judged anew when
+    /// rules are others, but nothing more is asked for it.
+    func translate(
+        _ answer: RawSpan, _ lookup: borrowing Lookup, _ verdict: AnswerVerdict, into buffer: inout [UInt8]
+    ) -> TranslationStep {
         guard let answer = try? DNSMessageView(checking: answer),
             let query = try? QueryView(checking: lookup.first.bytes.span.octets)
         else { return .impossible }
@@ -33,7 +37,7 @@ extension DNSProxyProvider {
         let count: Int?
         switch lookup.phase {
         case .question:
-            guard translates(lookup) else { return .none }
+            guard translates(lookup), verdict == .passes else { return .none }
             if answer.answerKind == .noData {
                 let timeToLive = answer.negativeTimeToLive ?? AbsentAddresses.usualTimeToLive
                 return .asksForAddresses(
@@ -45,7 +49,8 @@ extension DNSProxyProvider {
             if counts.excluded == 0 { return .none }
             count = AnswerTranslation.writeRealAddresses(of: answer, question: question, into: &buffer)
         case .addresses(let absent):
-            if let prefix = discovery.prefix, AnswerTranslation.hasAddress(answer, for: prefix) || absent.answer == nil {
+            if let prefix = discovery.prefix, AnswerTranslation.hasAddress(answer, for: prefix) || absent.answer == nil
+            {
                 count = AnswerTranslation.writeAddresses(
                     of: answer, behind: prefix, absent, question: question, into: &buffer)
             } else if let answer = absent.answer {

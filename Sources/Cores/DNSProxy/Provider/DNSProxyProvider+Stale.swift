@@ -35,8 +35,12 @@ extension DNSProxyProvider {
 
     /// Notes that servers were asked in vain.
     ///
+    /// - Parameter pause: For how long they are not asked again.
     /// - Returns: False when there is no answer to be given instead.
-    mutating func postponeRecheck(_ lookup: borrowing Lookup, at now: Instant, _ scratch: inout [UInt8]) -> Bool {
+    mutating func postponeRecheck(
+        _ lookup: borrowing Lookup, by pause: Interval = Self.staleTimes.recheck, at now: Instant,
+        _ scratch: inout [UInt8]
+    ) -> Bool {
         var span = scratch.mutableSpan
         var octets = span.mutableOctets
         guard let query = try? QueryView(checking: lookup.first.bytes.span.octets) else { return false }
@@ -45,7 +49,7 @@ extension DNSProxyProvider {
         guard let hit = cache.find(CacheKey(query), question, at: now, tolerance: tolerance, into: &octets),
             hit.entry.kind == .answer
         else { return false }
-        cache.postpone(hit, by: Self.staleTimes.recheck, at: now)
+        cache.postpone(hit, by: pause, at: now)
         return true
     }
 

@@ -85,7 +85,8 @@ public struct DNSProxyProvider: ~Copyable, Sendable {
                     name: $0.upstream.name, transport: $0.upstream.transport, isDown: $0.health.isDown(at: now),
                     exchanges: $0.exchanges, answers: $0.answers, failures: $0.failures, lastFailure: $0.lastFailure,
                     losesCase: $0.losesCase)
-            }, translationPrefix: discovery.prefix?.prefix, lookups: lookups.count, waiting: lookups.waitingCount, cachedAnswers: cache.count,
+            }, translationPrefix: discovery.prefix?.prefix, lookups: lookups.count, waiting: lookups.waitingCount,
+            cachedAnswers: cache.count,
             cacheUsedByteCount: cache.usedByteCount, cacheByteCount: cache.allocatedByteCount)
     }
 

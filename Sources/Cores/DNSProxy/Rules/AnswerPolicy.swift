@@ -30,12 +30,12 @@ struct AnswerPolicy: Sendable {
         return .passes
     }
 
-    /// True for an address of the inside, and for one that is translated to such a one.
+    /// True for an address of the inside. One that is translated leads to where its IPv4 address does, even when the prefix is a
+    /// private one.
     private func leadsInside(_ address: IPAddress) -> Bool {
-        if address.isOfTheInside { return true }
-        guard let prefix, case .v6(let address) = address, let embedded = prefix.embedded(in: address) else {
-            return false
+        if let prefix, case .v6(let translated) = address, let embedded = prefix.embedded(in: translated) {
+            return IPAddress.v4(embedded).isOfTheInside
         }
-        return IPAddress.v4(embedded).isOfTheInside
+        return address.isOfTheInside
     }
 }
