@@ -36,6 +36,18 @@ struct DNS64Tests {
         #expect(rig.begun.count == 2)
     }
 
+    @Test("G9: IPv4 addresses that are kept are not asked for, and are as old as they are", arguments: [false, true])
+    func keptAddresses(isInside: Bool) throws {
+        var rig = try Rig(.dns64())
+        let data = isInside ? address(10, 0, 0, 1) : address(192, 0, 2, 1)
+        try rig.resolve(query("h2.example.com"), [record(.a, ttl: 200, data)])
+        rig.pass(.seconds(50))
+        let answer = try rig.resolve(asked, authority: absent)
+        #expect(rig.begun.count == 2 && rig.open.isEmpty && rig.provider.status(at: rig.now).lookups == 0)
+        #expect(answer.ttls(.aaaa) == (isInside ? [] : [150]) && answer.error == (isInside ? .blocked : nil))
+        #expect(try rig.ask(query("h2.example.com")).answer.data(.a) == (isInside ? [] : [data]))
+    }
+
     @Test(
         "G9: a prefix that is none does not start",
         arguments: ["2001:db8::/33", "2001:db8::ff00:0:0:0/96", "10.0.0.0/8"])

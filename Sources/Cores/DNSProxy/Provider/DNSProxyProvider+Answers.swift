@@ -123,15 +123,23 @@ extension DNSProxyProvider {
             (buffers.kept, buffers.output) = (kept, output)
             throw .invalid
         }
-        let message = kept.span.octets.extracting(..<count)
+        end(attempt, &lookup)
+        cancelAttempts(of: &lookup)
+        conclude(lookup, slot, kept.span.octets.extracting(..<count), verdict, freshness, at: now, &output)
+        (buffers.kept, buffers.output) = (kept, output)
+    }
+
+    /// Ends a lookup that was taken out and has no exchange any more: keeps the answer, and gives it to all who wait.
+    mutating func conclude(
+        _ lookup: Lookup, _ slot: Int, _ message: RawSpan, _ verdict: AnswerVerdict,
+        _ freshness: AnswerFreshness = AnswerFreshness(), at now: Instant, _ output: inout [UInt8]
+    ) {
         if let lifetime = AnswerNormalizer.lifetime(of: message, freshness) {
             keep(message, lookup, .answer, verdict, for: lifetime, at: now, &output)
         } else {
             // What was kept before is not what servers say any more (RFC 8767 §4).
             forget(lookup, at: now, &output)
         }
-        end(attempt, &lookup)
-        cancelAttempts(of: &lookup)
         lookups.end(lookup, slot)
         for waiting in lookup.waiting {
             if verdict == .passes { counters.forwarded &+= 1 }
@@ -142,7 +150,6 @@ extension DNSProxyProvider {
                     count: message.byteCount, age: .seconds(0), to: query, by: waiting.transport, into: &output)
             }
         }
-        (buffers.kept, buffers.output) = (kept, output)
     }
 
     private static func keepsCase(_ view: borrowing DNSMessageView, _ attempt: Attempt) -> Bool {

@@ -78,7 +78,53 @@ extension DNSProxyProvider {
         cancelAttempts(of: &lookup)
         lookup.phase = .addresses(absent)
         (lookup.refusal, lookup.failure) = (nil, nil)
-        begin(lookup, slot, at: now)
+        if !concludeFromCache(lookup, slot, at: now) { begin(lookup, slot, at: now) }
+    }
+
+    /// Ends a lookup with the IPv4 addresses that are kept: clients often ask for both kinds at once.
+    ///
+    /// - Returns: False when there are none.
+    private mutating func concludeFromCache(_ lookup: Lookup, _ slot: Int, at now: Instant) -> Bool {
+        var kept = takeBuffer(&buffers.kept)
+        var output = takeBuffer(&buffers.output)
+        defer { (buffers.kept, buffers.output) = (kept, output) }
+        guard let found = copyKeptAddresses(lookup, at: now, to: &kept),
+            let verdict = verdict(on: kept.span.octets.extracting(..<found), lookup),
+            case .written(let count) = translate(kept.span.octets.extracting(..<found), lookup, verdict, into: &output)
+        else { return false }
+        conclude(lookup, slot, output.span.octets.extracting(..<count), verdict, at: now, &kept)
+        return true
+    }
+
+    /// What policy makes of an answer that is kept; nil when it cannot be read.
+    private func verdict(on answer: RawSpan, _ lookup: borrowing Lookup) -> AnswerVerdict? {
+        guard let view = try? DNSMessageView(checking: answer) else { return nil }
+        let key = lookup.key
+        let ruling = rules.verdict(on: CanonicalName(lowercased: key.span.octets.extracting(5...)))
+        if ruling == .block { return .blocked }
+        let policy = policy(isAllowed: ruling == .allow, isRouted: lookup.route != nil)
+        return policy.verdict(on: ViewAnswerReader().facts(of: view), rules)
+    }
+
+    /// Copies the IPv4 addresses that are kept for the name of a lookup, as old as they are.
+    ///
+    /// - Returns: The answer's length in bytes; nil when there is none.
+    private mutating func copyKeptAddresses(
+        _ lookup: borrowing Lookup, at now: Instant, to buffer: inout [UInt8]
+    ) -> Int? {
+        var bytes = lookup.first.bytes
+        let typeOffset = lookup.first.questionEnd - 4
+        (bytes[typeOffset], bytes[typeOffset + 1]) = (0, UInt8(truncatingIfNeeded: RecordType.a.rawValue))
+        guard let query = try? QueryView(checking: bytes.span.octets) else { return nil }
+        let question = query.question
+        var span = buffer.mutableSpan
+        var output = span.mutableOctets
+        guard let hit = cache.find(CacheKey(query), question, at: now, into: &output), hit.entry.kind == .answer else {
+            return nil
+        }
+        let age = UInt32(clamping: now.since(hit.entry.storedAt).nanoseconds / 1_000_000_000)
+        guard (try? MessageEditing.age(&output, by: age)) != nil else { return nil }
+        return hit.byteCount
     }
 
     /// True when a lookup that nobody could answer goes on with IPv4: any failure counts as the absence of IPv6 addresses
