@@ -4,7 +4,7 @@ from dns_checks import (  # noqa: F401
     blocking, bootstrap, bursts, cache, clients, connections, dnssec, edns, failover, garbage, headers, https,
     https_answers, https_ends, https_freshness, https_streams, malformed, mutations, names, negative, path_changes,
     plain, plain_failures, plain_messages, questions, real_clients, real_servers, reloads, reports, service, sizes,
-    stream_ends, tls, tls_sessions, trust, trusted,
+    stale, stream_ends, synthesis, tls, tls_sessions, trust, trusted,
 )
 from dns_checks.registry import registry
 
