@@ -59,7 +59,8 @@ def main() -> int:
 def _parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="scripts/bench dns", description="dnsperf, a DNS proxy on a processor of its own, and unbound behind it.")
-    parser.add_argument("--rounds", type=int, default=3, metavar="N", help="how often each program is measured (default 3)")
+    parser.add_argument("--rounds", type=int, default=3, metavar="N",
+                        help="how often each program is measured (default 3)")
     parser.add_argument("--seconds", type=float, default=5, metavar="N", help="length of each load (default 5)")
     parser.add_argument("--sut", metavar="PATH", help="the program to measure instead of Sluice, which is built first")
     parser.add_argument("--json", action="store_true", help="print JSON with every round's figures")
@@ -94,7 +95,8 @@ def _compare(arguments: argparse.Namespace, namespace: NetworkNamespace, folder:
     if arguments.json:
         print(json.dumps({"seconds": arguments.seconds, **comparison.json()}, indent=2))
         return
-    print(f"loads of {arguments.seconds:g} s; medians of {arguments.rounds} rounds, and of each round's ratio to dnsdist")
+    print(f"loads of {arguments.seconds:g} s; medians of {arguments.rounds} "
+          f"round{'s' if arguments.rounds > 1 else ''}, and of each round's ratio to dnsdist")
     print(comparison.table())
 
 

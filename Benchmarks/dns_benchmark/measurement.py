@@ -53,7 +53,8 @@ def measure(program: Program, plan: Plan, transports: "tuple[str, ...]") -> Figu
             # The first query pays for the handshake.
             _ask(plan, [f"warm{secrets.token_hex(4)}.{ZONE}"])
             mark = secrets.token_hex(4)
-            light = _ask(plan, [f"l{number}.{mark}.{ZONE}" for number in range(int(_LIGHT_RATE * plan.seconds / 2))])
+            count = int(_LIGHT_RATE * plan.seconds / 2)
+            light = _ask(plan, [f"l{number}.{mark}.{ZONE}" for number in range(count)])
             figures[f"{transport}_light_p50_microseconds"] = percentile(light, 50)
             if transport == "https":
                 names = [f"m{number}.{mark}.{ZONE}" for number in range(_NAMES_OF_MISSES)]
@@ -81,7 +82,8 @@ def _load(plan: Plan, names: "list[str]", seconds: float, clients: int = 4, warm
     output = plan.namespace.run(
         "taskset", "-c", str(plan.load_processor), "dnsperf", "-s", ADDRESS, "-p", str(PORT), "-d", path, *limit,
         "-c", str(clients), "-q", "100", "-t", "5", seconds=seconds + 60).stdout
-    completed, time_taken = (re.search(pattern, output) for pattern in (r"completed:\s+(\d+)", r"Run time \(s\):\s+([\d.]+)"))
+    completed = re.search(r"completed:\s+(\d+)", output)
+    time_taken = re.search(r"Run time \(s\):\s+([\d.]+)", output)
     codes = re.search(r"Response codes:\s+(.*)", output)
     if not completed or not time_taken or not codes or not re.fullmatch(r"NOERROR \d+ \(100.00%\)", codes[1].strip()):
         raise CheckFailure(f"not all answers are good: {output[-400:]}")

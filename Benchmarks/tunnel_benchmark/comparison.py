@@ -51,7 +51,8 @@ ROWS = [
 class Comparison:
     """Collects figures by round and program."""
 
-    def __init__(self, subject: str, peers: "list[str]", rows: "list[Row]" = ROWS, bases: "tuple[str, ...]" = (BARE_LINK,)):
+    def __init__(self, subject: str, peers: "list[str]", rows: "list[Row]" = ROWS,
+                 bases: "tuple[str, ...]" = (BARE_LINK,)):
         """`subject` is the program that the bars are for; ratios are to the first of `peers`. `bases` are what was measured
         without any program."""
         self.subject, self.peers, self.rows, self.bases = subject, peers, rows, bases
