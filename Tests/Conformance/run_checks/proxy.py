@@ -123,6 +123,25 @@ def reload(testbed: DaemonTestbed) -> None:
     site.machine.expect_state(before, "after the end")
 
 
+@check("dns.resolvers", "DNS= of the tunnel's file counts as long as there is no part dns, also by SIGHUP")
+def resolvers(testbed: DaemonTestbed) -> None:
+    site, _ = _site(testbed)
+    before = site.prepare(FULL, f"DNS = {site.peer.inner}")
+    ours = site.machine.read_etc("resolv.conf")
+    site.instance.start()
+    site.expect_inside()
+    theirs = site.machine.read_etc("resolv.conf")
+    expect(site.peer.inner in theirs, f"the resolver of the tunnel's file is not in resolv.conf: {theirs}")
+    site.instance.write(more=_dns(site))
+    site.instance.reload()
+    wait_until(lambda: site.machine.read_etc("resolv.conf") == ours, "the machine's own resolv.conf with a part dns")
+    site.instance.write()
+    site.instance.reload()
+    wait_until(lambda: site.machine.read_etc("resolv.conf") == theirs, "the tunnel's resolver without a part dns")
+    site.instance.stop()
+    site.machine.expect_state(before, "after the end")
+
+
 @check("dns.alone", "with dns alone it runs without any privilege, and makes no device")
 def alone(testbed: DaemonTestbed) -> None:
     site = Site(testbed, peer=False)

@@ -82,8 +82,7 @@ extension RunDaemon {
     private mutating func apply(
         _ settings: PacketTunnelNetworkSettings?, _ id: PacketTunnelProvider.OperationID
     ) {
-        let routing = routingOptions(of: candidates.first?.configuration ?? configuration)
-        tell(.settingsApplied(id, put(settings, routing)))
+        tell(.settingsApplied(id, put(settings, as: candidates.first?.configuration ?? configuration)))
         // What was under way to servers may have to go another way; without a tunnel the ways are as they were.
         if interface != nil { dns?.routesChanged() }
         // The way to the network may be another one now, or be looked up with another mark.
@@ -91,21 +90,24 @@ extension RunDaemon {
     }
 
     /// Puts settings into force, or with nil takes them back.
-    mutating func put(_ settings: PacketTunnelNetworkSettings?, _ routing: RoutingOptions) -> NetworkSettingsError? {
+    mutating func put(
+        _ settings: PacketTunnelNetworkSettings?, as configuration: DaemonConfiguration
+    ) -> NetworkSettingsError? {
         guard let identifier = interface?.identifier else {
             // Without an interface there is nothing to set.
             return settings == nil || name == nil ? nil : .networkSettingsFailed
         }
         guard var settings else { return clear(identifier) }
-        if !bringsResolvers { settings.dnsSettings = nil }
+        let manner = settingsManner(of: configuration)
+        if !manner.bringsResolvers { settings.dnsSettings = nil }
         do throws(PrivilegedFailure) {
-            let applied = try interface?.channel.applySettings(settings, routing: routing, to: identifier)
+            let applied = try interface?.channel.applySettings(settings, routing: manner.routing, to: identifier)
             for note in applied?.notes ?? [] { log.info("\(public: note.description)") }
             if let failure = interface?.setFirewallMark(applied?.firewallMark ?? 0) ?? nil {
                 log.error("cannot mark the UDP sockets: \(public: failure.description)")
             }
             self.applied = applied
-            appliedRouting = routing
+            appliedManner = manner
             return nil
         } catch {
             log.error(
@@ -117,7 +119,7 @@ extension RunDaemon {
 
     private mutating func clear(_ identifier: DeviceIdentifier) -> NetworkSettingsError? {
         applied = nil
-        appliedRouting = nil
+        appliedManner = nil
         do throws(PrivilegedFailure) {
             let notes = try interface?.channel.clearSettings(of: identifier) ?? []
             for note in notes { log.error("\(public: note.description)") }
@@ -138,11 +140,15 @@ extension RunDaemon {
         log.info("\(count) addresses, routes and rules were gone and were added again")
     }
 
-    /// True when the machine's resolvers are changed: as wg-quick does, unless the configuration's own `dns` part says otherwise.
-    private var bringsResolvers: Bool { configuration.dns?.setsSystemResolver ?? true }
+    /// How a configuration wants settings put into force. The machine's resolvers are changed as wg-quick does it, unless the
+    /// configuration's own `dns` part says otherwise.
+    func settingsManner(of configuration: DaemonConfiguration) -> SettingsManner {
+        SettingsManner(
+            routing: routingOptions(of: configuration), bringsResolvers: configuration.dns?.setsSystemResolver ?? true)
+    }
 
     /// How routes are made for a configuration.
-    func routingOptions(of configuration: DaemonConfiguration) -> RoutingOptions {
+    private func routingOptions(of configuration: DaemonConfiguration) -> RoutingOptions {
         let quick = configuration.tunnel?.quick
         let table: RoutingOptions.Table =
             switch quick?.table {

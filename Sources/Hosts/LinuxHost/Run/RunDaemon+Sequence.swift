@@ -162,12 +162,12 @@ extension RunDaemon {
             // What was under way with the old one was fine; so it can be had again.
             if candidate != nil { try? changeProxy(to: configuration) }
         }
-        // The provider knows nothing of tables, and peers may be where routes lead to now.
-        let routing = routingOptions(of: configuration)
+        // The provider knows nothing of tables and resolvers, and peers may be where routes lead to now.
+        let manner = settingsManner(of: configuration)
         switch provider.status {
         case .connected, .reasserting:
-            guard let settings = provider.currentStatus.settings, appliedRouting != routing else { break }
-            _ = put(settings, routing)
+            guard let settings = provider.currentStatus.settings, appliedManner != manner else { break }
+            _ = put(settings, as: configuration)
         default: break
         }
     }

@@ -52,9 +52,9 @@ public struct RunDaemon: ~Copyable {
     var provider: PacketTunnelProvider
     /// What the provider is to be told as soon as it has told everything itself.
     var pending: [PacketTunnelProvider.Event] = []
-    /// The settings that are in force, and how routes were made for them.
+    /// The settings that are in force, and how they were put into force.
     var applied: AppliedSettings?
-    var appliedRouting: RoutingOptions?
+    var appliedManner: SettingsManner?
     /// Addresses that wait for their equivalent in a network that has only IPv6, by the look-up for it.
     var remaps: [UInt64: IPAddress] = [:]
     var isDevicePaused = false
@@ -364,4 +364,12 @@ public struct RunDaemon: ~Copyable {
         case .none: true
         }
     }
+}
+
+/// How network settings are put into force, beside what they are: the provider knows nothing of it.
+struct SettingsManner: Equatable {
+    /// How routes are made.
+    var routing: RoutingOptions
+    /// True when the machine's resolvers are changed.
+    var bringsResolvers: Bool
 }
