@@ -6,6 +6,6 @@ Importing this package fills `registry`.
 from daemon_checks import (  # noqa: F401
     ending, endurance, environment, link, routing, sessions, start, transfers, uapi_configuration,
     uapi_protocol, wg_quick, wg_tool, workers)
-from daemon_checks.registry import in_order, lasting, registry, selected_by
+from daemon_checks.registry import registry
 
-__all__ = ["in_order", "lasting", "registry", "selected_by"]
+__all__ = ["registry"]

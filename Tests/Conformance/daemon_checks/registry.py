@@ -3,4 +3,4 @@
 from named_checks import NamedChecks
 
 registry = NamedChecks()
-check, lasting, in_order, selected_by = registry.check, registry.lasting, registry.in_order, registry.selected_by
+check = registry.check

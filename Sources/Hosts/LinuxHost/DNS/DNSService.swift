@@ -1,9 +1,7 @@
 internal import ByteAccess
 internal import DNSProxy
 internal import Glibc
-internal import LDNSMessage
 internal import Provider
-internal import WireGuard
 
 /// The DNS proxy on Linux: the thread that it runs in, with an event loop of its own.
 ///
