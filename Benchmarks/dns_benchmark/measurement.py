@@ -13,10 +13,12 @@ from network_namespace import NetworkNamespace
 from tunnel_benchmark.latency import percentile
 from waiting import CheckFailure
 
-from .programs import ADDRESS, PORT, ZONE, Program, stop
+from .programs import ADDRESS, PORT, USUAL_CACHE_BYTES, ZONE, Program, stop
 
 _TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 _NAMES_OF_HITS = 1_000
+#: More names than a usual cache has room for.
+_NAMES_TO_FILL = 30_000
 #: Names that nobody has asked for before, so many that no run gets to the end of them.
 _NAMES_OF_MISSES = 400_000
 _LIGHT_RATE = 500
@@ -43,6 +45,11 @@ def measure(program: Program, plan: Plan, transports: "tuple[str, ...]") -> Figu
         names = [f"n{number}.{ZONE}" for number in range(_NAMES_OF_HITS)]
         _load(plan, names, 1, clients=1, warm=True)
         figures.update(_loaded(plan, process, names, "hit"))
+    finally:
+        stop(process)
+    process = program.start(plan.namespace, plan.folder, "udp", plan.program_processor, USUAL_CACHE_BYTES)
+    try:
+        _load(plan, [f"f{number}.{ZONE}" for number in range(_NAMES_TO_FILL)], 1, warm=True)
         figures["resident_mebibytes"] = _memory(process, "VmRSS")
         figures["anonymous_mebibytes"] = _memory(process, "RssAnon")
     finally:
@@ -69,7 +76,8 @@ def _loaded(plan: Plan, process: subprocess.Popen, names: "list[str]", what: str
     count, seconds = _load(plan, names, plan.seconds)
     user, system = (end - start for start, end in zip(before, _processor_time(process.pid)))
     return {
-        f"{what}{'es' if what.endswith('s') else 's'}_per_second": count / seconds, f"{what}_user_microseconds": user / count * 1e6,
+        f"{what}{'es' if what.endswith('s') else 's'}_per_second": count / seconds,
+        f"{what}_user_microseconds": user / count * 1e6, f"{what}_system_microseconds": system / count * 1e6,
         f"{what}_processor_microseconds": (user + system) / count * 1e6}
 
 

@@ -15,7 +15,8 @@ UPSTREAM, UPSTREAM_NAME = "127.0.0.2", "dns.upstream.example"
 PORTS = {"udp": 53, "tls": 853, "https": 443}
 #: What the upstream answers any name below with.
 ZONE, ANSWER = "benchnames.net", "192.0.2.1"
-CACHE_BYTES = 16 * 1024 * 1024
+#: The room for all names of a load, and the usual one, which the memory that is needed counts for.
+CACHE_BYTES, USUAL_CACHE_BYTES = 16 * 1024 * 1024, 2 * 1024 * 1024
 
 
 @dataclass(frozen=True)
@@ -24,13 +25,14 @@ class Program:
 
     name: str
     path: str
-    #: The words of the command and the text of its file, for a transport to the upstream.
-    command: "Callable[[str, str, str], tuple[list[str], str]]"
+    #: The words of the command and the text of its file, for a transport to the upstream and a size of the cache in bytes.
+    command: "Callable[[str, str, str, int], tuple[list[str], str]]"
 
-    def start(self, namespace: NetworkNamespace, folder: str, transport: str, processor: int) -> subprocess.Popen:
+    def start(self, namespace: NetworkNamespace, folder: str, transport: str, processor: int,
+              cache_bytes: int = CACHE_BYTES) -> subprocess.Popen:
         """Starts it on one processor and waits until it answers."""
         path = f"{folder}/{self.name}.conf"
-        words, text = self.command(self.path, path, transport)
+        words, text = self.command(self.path, path, transport, cache_bytes)
         with open(path, "w") as file:
             file.write(text.replace("FOLDER", folder))
         with open(f"{folder}/{self.name}.log", "ab") as log:
@@ -58,17 +60,17 @@ def stop(process: subprocess.Popen) -> None:
         process.wait()
 
 
-def sluice(path: str, file: str, transport: str) -> "tuple[list[str], str]":
+def sluice(path: str, file: str, transport: str, cache_bytes: int) -> "tuple[list[str], str]":
     """`sluice run`."""
     url = {"udp": f"udp://{UPSTREAM}", "tls": f"tls://{UPSTREAM_NAME}", "https": f"https://{UPSTREAM_NAME}/dns-query"}
     trust = "" if transport == "udp" else f', addresses: ["{UPSTREAM}"], caFile: "FOLDER/ca.pem"'
     return [path, "run", "--config", file], (
-        f'{{ dns: {{ listen: ["{ADDRESS}:{PORT}"], workers: 1, cache: {{ maxBytes: {CACHE_BYTES} }}, '
+        f'{{ dns: {{ listen: ["{ADDRESS}:{PORT}"], workers: 1, cache: {{ maxBytes: {cache_bytes} }}, '
         f'upstreams: [{{ name: "upstream", url: "{url[transport]}"{trust} }}] }}, '
         'log: { level: "error" }, control: { socket: "FOLDER/control.sock" } }\n')
 
 
-def dnsdist(path: str, file: str, transport: str) -> "tuple[list[str], str]":
+def dnsdist(path: str, file: str, transport: str, cache_bytes: int) -> "tuple[list[str], str]":
     """dnsdist with a packet cache, one thread for clients."""
     options = f'address="{UPSTREAM}:{PORTS[transport]}", healthCheckMode="up"'
     if transport != "udp":
@@ -80,16 +82,16 @@ def dnsdist(path: str, file: str, transport: str) -> "tuple[list[str], str]":
     options = options.replace(', healthCheckMode="up"', "")
     return [path, "--supervised", "--disable-syslog", "-C", file], (
         f'setLocal("{ADDRESS}:{PORT}")\nserver = newServer({{{options}}})\nserver:setUp()\n'
-        'getPool(""):setCache(newPacketCache(100000))\nsetSecurityPollSuffix("")\n')
+        f'getPool(""):setCache(newPacketCache({cache_bytes // 160}))\nsetSecurityPollSuffix("")\n')
 
 
-def unbound(path: str, file: str, transport: str) -> "tuple[list[str], str]":
+def unbound(path: str, file: str, transport: str, cache_bytes: int) -> "tuple[list[str], str]":
     """unbound as a forwarder, one thread."""
     tls = "" if transport == "udp" else "  forward-tls-upstream: yes\n"
     place = f"{UPSTREAM}@{PORTS[transport]}" + ("" if transport == "udp" else f"#{UPSTREAM_NAME}")
     return [path, "-d", "-c", file], (
         unbound_base() + f"  interface: {ADDRESS}@{PORT}\n  do-not-query-localhost: no\n  num-threads: 1\n"
-        f'  tls-cert-bundle: "FOLDER/ca.pem"\n  msg-cache-size: {CACHE_BYTES}\n  rrset-cache-size: {CACHE_BYTES}\n'
+        f'  tls-cert-bundle: "FOLDER/ca.pem"\n  msg-cache-size: {cache_bytes}\n  rrset-cache-size: {cache_bytes}\n'
         f'remote-control:\n  control-enable: no\nforward-zone:\n  name: "."\n  forward-addr: {place}\n{tls}')
 
 
@@ -100,13 +102,20 @@ def unbound_base() -> str:
             "  so-reuseport: no\n  outgoing-range: 4096\n  num-queries-per-thread: 2048\n  incoming-num-tcp: 100\n")
 
 
-def upstream_configuration() -> str:
-    """An unbound that answers every name of the zone by UDP, TLS and HTTPS from what stands in its file."""
-    places = "".join(f"  interface: {UPSTREAM}@{port}\n" for port in PORTS.values())
-    return (unbound_base() + places + '  tls-port: 853\n  https-port: 443\n  tls-service-key: "FOLDER/server.key"\n'
-            '  tls-service-pem: "FOLDER/server.pem"\n  http-max-streams: 1000\n  http-query-buffer-size: 16m\n'
-            f'  http-response-buffer-size: 16m\n  local-zone: "{ZONE}." redirect\n'
-            f'  local-data: "{ZONE}. 3600 A {ANSWER}"\nremote-control:\n  control-enable: no\n')
+def upstreams() -> "dict[str, tuple[list[str], str]]":
+    """The programs that answer every name of the zone from what stands in their files, by name: command and text of the file.
+    unbound has UDP and TLS, dnsdist has HTTPS, which costs it less."""
+    places = "".join(f"  interface: {UPSTREAM}@{PORTS[transport]}\n" for transport in ("udp", "tls"))
+    return {
+        "upstream-unbound": (["/usr/sbin/unbound", "-d", "-c", "FILE"], (
+            unbound_base() + places + '  tls-port: 853\n  tls-service-key: "FOLDER/server.key"\n'
+            f'  tls-service-pem: "FOLDER/server.pem"\n  local-zone: "{ZONE}." redirect\n'
+            f'  local-data: "{ZONE}. 3600 A {ANSWER}"\nremote-control:\n  control-enable: no\n')),
+        "upstream-dnsdist": (["/usr/bin/dnsdist", "--supervised", "--disable-syslog", "-C", "FILE"], (
+            f'setLocal("{UPSTREAM}:5301")\nsetSecurityPollSuffix("")\n'
+            f'addDOHLocal("{UPSTREAM}:{PORTS["https"]}", "FOLDER/server.pem", "FOLDER/server.key", "/dns-query")\n'
+            f'addAction(AllRule(), SpoofAction({{"{ANSWER}"}}, {{ttl=3600}}))\n')),
+    }
 
 
 def exists(path: str) -> bool:
