@@ -109,6 +109,8 @@ struct Attempt: Sendable {
     let mixesCase: Bool
     /// True when it tells whether a server is back.
     let isProbe: Bool
+    /// When it began.
+    let begin: Instant
     /// Header and question as they were sent; empty before.
     var sent: [UInt8] = []
 }

@@ -87,7 +87,7 @@ extension DNSProxyProvider {
         }
         var lookup = lookup
         let state = upstreams[attempt.upstream.index]
-        upstreams[attempt.upstream.index].noteAnswer()
+        upstreams[attempt.upstream.index].noteAnswer(after: now.since(attempt.begin))
         if attempt.mixesCase, attempt.transport == .tcp, !Self.keepsCase(view, attempt) {
             upstreams[attempt.upstream.index].losesCase = true
         }

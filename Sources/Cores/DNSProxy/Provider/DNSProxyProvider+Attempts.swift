@@ -47,7 +47,7 @@ extension DNSProxyProvider {
             Attempt(
                 id: id, upstream: upstream, transport: transport, usesEDNS: usesEDNS,
                 mixesCase: configuration.mixesCase && !transport.isEncrypted && !upstreams[upstream.index].losesCase,
-                isProbe: isProbe))
+                isProbe: isProbe, begin: now))
         lookups.add(id, slot)
         upstreams[upstream.index].exchanges += 1
 

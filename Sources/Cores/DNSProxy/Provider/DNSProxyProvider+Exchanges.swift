@@ -104,20 +104,20 @@ extension DNSProxyProvider {
                 lookups.put(lookup, slot)
                 return .keepWaiting
             case .needsTCP:
-                upstreams[upstream.index].noteAnswer()
+                upstreams[upstream.index].noteAnswer(after: now.since(attempt.begin))
                 end(attempt, &lookup)
                 self.attempt(&lookup, slot, upstream, by: .tcp, isFresh: false, usesEDNS: attempt.usesEDNS, at: now)
                 lookups.put(lookup, slot)
                 return .finished
             case .needsNoEDNS:
-                upstreams[upstream.index].noteAnswer()
+                upstreams[upstream.index].noteAnswer(after: now.since(attempt.begin))
                 end(attempt, &lookup)
                 self.attempt(
                     &lookup, slot, upstream, by: attempt.transport, isFresh: false, usesEDNS: false, at: now)
                 lookups.put(lookup, slot)
                 return .finished
             case .refused(let code, let reason):
-                upstreams[upstream.index].noteAnswer()
+                upstreams[upstream.index].noteAnswer(after: now.since(attempt.begin))
                 let isLatest = lookup.attempts.last?.id == attempt.id
                 end(attempt, &lookup)
                 lookup.refusal = (code, reason)
@@ -128,7 +128,7 @@ extension DNSProxyProvider {
                 goOn(attempt, lookup, slot, isWorthAFreshConnection: false, at: now)
                 return .finished
             case .bogus(let reason):
-                upstreams[upstream.index].noteAnswer()
+                upstreams[upstream.index].noteAnswer(after: now.since(attempt.begin))
                 end(attempt, &lookup)
                 lookup.refusal = (.serverFailure, reason)
                 lookup.isBogus = true

@@ -80,13 +80,8 @@ public struct DNSProxyProvider: ~Copyable, Sendable {
     public func status(at now: Instant) -> DNSProxyStatus {
         DNSProxyStatus(
             isRunning: isRunning, isAsleep: isAsleep, counters: counters,
-            upstreams: upstreams.map {
-                UpstreamStatus(
-                    name: $0.upstream.name, transport: $0.upstream.transport, isDown: $0.health.isDown(at: now),
-                    exchanges: $0.exchanges, answers: $0.answers, failures: $0.failures, lastFailure: $0.lastFailure,
-                    losesCase: $0.losesCase)
-            }, translationPrefix: discovery.prefix?.prefix, lookups: lookups.count, waiting: lookups.waitingCount,
-            cachedAnswers: cache.count,
+            upstreams: upstreams.map { $0.status(at: now) }, translationPrefix: discovery.prefix?.prefix,
+            lookups: lookups.count, waiting: lookups.waitingCount, cachedAnswers: cache.count,
             cacheUsedByteCount: cache.usedByteCount, cacheByteCount: cache.allocatedByteCount)
     }
 

@@ -1,5 +1,5 @@
 public import IPPacket
-internal import Provider
+public import Provider
 
 /// What a proxy has done so far.
 public struct DNSProxyCounters: Equatable, Sendable {
@@ -56,6 +56,11 @@ public struct UpstreamStatus: Equatable, Sendable {
     public var lastFailure: ExchangeFailure?
     /// True when it does not keep the case of letters, so that it is not mixed.
     public var losesCase: Bool
+    /// How long it usually takes from the begin of an exchange to the answer, connecting included where there was no connection:
+    /// smoothed as RFC 6298 §2 does it. Nil before the first answer.
+    public var roundTripTime: Interval?
+    /// How long its answers took, each of ``answers``, from the begin of the exchange.
+    public var latency: LatencyHistogram
 }
 
 /// How a proxy is doing.
@@ -80,26 +85,4 @@ public struct DNSProxyStatus: Equatable, Sendable {
     public var cacheUsedByteCount: Int
     /// The bytes that are set aside for them.
     public var cacheByteCount: Int
-}
-
-/// A server while the proxy runs.
-struct UpstreamState: Sendable {
-    let upstream: DNSUpstream
-    var health = UpstreamHealth()
-    var exchanges: UInt64 = 0
-    var answers: UInt64 = 0
-    var failures: UInt64 = 0
-    var lastFailure: ExchangeFailure?
-    var losesCase = false
-
-    mutating func noteAnswer() {
-        answers += 1
-        health.noteAnswer()
-    }
-
-    mutating func note(_ failure: ExchangeFailure, at now: Instant) {
-        failures += 1
-        lastFailure = failure
-        health.note(failure, at: now)
-    }
 }

@@ -65,11 +65,21 @@ extension DNSServiceStatus {
             ("down", .boolean(upstream.isDown)), ("exchanges", .number(upstream.exchanges)),
             ("answers", .number(upstream.answers)), ("failures", .number(upstream.failures)),
             ("lastFailure", .optional(upstream.lastFailure?.description)),
-            ("losesCase", .boolean(upstream.losesCase)), ("connections", .number(server.openConnectionCount)),
+            ("losesCase", .boolean(upstream.losesCase)),
+            ("roundTripMicroseconds", .optional(upstream.roundTripTime.map { $0.nanoseconds / 1000 })),
+            ("latency", json(upstream.latency)), ("connections", .number(server.openConnectionCount)),
             ("addresses", .strings(server.addresses)), ("addressesFrom", .string(server.addressSource.rawValue)),
             ("failedResolutions", .number(server.failedResolutionCount)),
             ("trustProblem", .optional(server.trustProblem?.text)),
             ("lastProblem", .optional(server.lastProblem?.text)),
+        ])
+    }
+
+    private static func json(_ latency: LatencyHistogram) -> JSONText {
+        .object([
+            ("boundsMilliseconds", .array(LatencyHistogram.bounds.map { .number($0) })),
+            ("counts", .array(latency.counts.map { .number($0) })),
+            ("sumMicroseconds", .number(latency.sum.nanoseconds / 1000)),
         ])
     }
 }

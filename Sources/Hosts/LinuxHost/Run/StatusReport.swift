@@ -90,12 +90,19 @@ public struct StatusReport: Sendable {
             var line = "  upstream \(upstream.string("name") ?? ""): \(upstream.boolean("down") ? "down" : "up")"
             line += ", \(upstream.string("transport") ?? "")"
             line += ", \(upstream.number("answers") ?? 0) answers, \(upstream.number("failures") ?? 0) failures"
+            if let time = upstream.number("roundTripMicroseconds") { line += ", \(milliseconds(time)) ms" }
             if let reason = upstream.string("trustProblem") ?? upstream.string("lastFailure") {
                 line += " (last: \(reason))"
             }
             lines.append(line)
         }
         return lines
+    }
+
+    /// A time in milliseconds, with one digit behind the point.
+    private static func milliseconds(_ microseconds: UInt64) -> String {
+        let tenths = (microseconds + 50) / 100
+        return "\(tenths / 10).\(tenths % 10)"
     }
 
     private static func lines(_ peer: Fields, _ now: UInt64) -> [String] {
