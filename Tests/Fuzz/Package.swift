@@ -8,6 +8,7 @@ import PackageDescription
 let fuzzTargets: [(name: String, products: [String])] = [
     ("FuzzDNSFraming", ["DNSMessage"]),
     ("FuzzDNSMessage", ["DNSMessage"]),
+    ("FuzzDNSRewriting", ["DNSMessage", "DNSProxy", "Provider"]),
     ("FuzzDoH", ["DNSProxy", "EncryptedDNS", "Provider"]),
     ("FuzzIPPacket", ["IPPacket"]),
     ("FuzzJSON5", ["JSON5"]),

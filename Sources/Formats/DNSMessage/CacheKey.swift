@@ -27,6 +27,15 @@ public struct CacheKey: Hashable, Sendable {
             query.question, dnssecOK: query.dnssecOK, checkingDisabled: query.header.flags.contains(.checkingDisabled))
     }
 
+    /// The key of one of several answers to a question: those that servers make for different networks (RFC 7871 §7.3.1).
+    ///
+    /// - Parameter number: 0 to 63; 0 is the question's own key.
+    public init(_ key: borrowing CacheKey, number: UInt8) {
+        precondition(number < 64)
+        (octets, count) = (key.octets, key.count)
+        octets[0] |= number << 2
+    }
+
     /// The key as bytes: flags, type, class, name. Equal keys have equal bytes.
     public var bytes: RawSpan {
         @_lifetime(borrow self)

@@ -1,10 +1,10 @@
 """The checks of the DNS proxy. Importing this package fills `registry`."""
 
 from dns_checks import (  # noqa: F401
-    blocking, bootstrap, bursts, cache, clients, connections, dnssec, edns, failover, garbage, headers, https,
-    https_answers, https_ends, https_freshness, https_streams, malformed, mutations, names, negative, path_changes,
-    plain, plain_failures, plain_messages, questions, real_clients, real_servers, reloads, reports, service, sizes,
-    stale, stream_ends, synthesis, tls, tls_sessions, trust, trusted,
+    blocking, bootstrap, bursts, cache, client_subnets, clients, connections, dnssec, edns, failover, garbage, headers,
+    https, https_answers, https_ends, https_freshness, https_streams, malformed, mutations, names, negative,
+    path_changes, plain, plain_failures, plain_messages, questions, real_clients, real_servers, reloads, reports,
+    rewriting, service, sizes, stale, stream_ends, synthesis, tls, tls_sessions, trust, trusted,
 )
 from dns_checks.registry import registry
 

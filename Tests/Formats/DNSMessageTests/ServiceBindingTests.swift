@@ -65,7 +65,7 @@ import Testing
         guard let service = records.next() else { throw Absent() }
         let copy = try written {
             var writer = MessageWriter(id: 0, flags: .response)
-            try writer.append(service, omitting: keys, into: &$0)
+            try writer.append(service, applying: ServiceBindingEdit(omittedKeys: keys), into: &$0)
             return try writer.finish(into: &$0)
         }
         let again = try DNSMessageView(checking: copy.span.octets)

@@ -104,6 +104,14 @@ let wrongDNS: [WrongConfiguration] = [
         "2: dns.dns64: expected \"off\", \"auto\" or an IPv6 prefix of 32, 40, 48, 56, 64 or 96 bits such as 64:ff9b::/96"
     ),
     dns("rebinding: 'deny'", "2: dns.rebinding: expected \"block\" or \"allow\""),
+    dns("ipv6: true", "2: dns.ipv6: expected \"allow\" or \"block\""),
+    dns("ipv6: 'block', dns64: 'auto'", "2: dns.ipv6: leaves nothing for dns64 to do"),
+    dns("https: { ech: 'off' }", "2: dns.https.ech: expected \"keep\" or \"remove\""),
+    dns("https: { removeALPN: 'h3' }", "2: dns.https.removeALPN: expected a list"),
+    dns("https: { removeALPN: [''] }", "2: dns.https.removeALPN[0]: expected a protocol such as h3"),
+    dns("https: { removeALPN: ['h3', 'h3'] }", "2: dns.https.removeALPN[1]: is in the list already"),
+    dns("https: { hint: 'keep' }", "2: dns.https.hint: unknown key, did you mean \"hints\"?"),
+    dns("clientSubnet: 'forward'", "2: dns.clientSubnet: expected \"pass\" or \"remove\""),
     dns("cache: { maxBytes: -1 }", "2: dns.cache.maxBytes: expected a whole number from 0 to 1073741824"),
     dns("cache: 0", "2: dns.cache: expected an object: { … }"),
     dns("cache: { staleSeconds: 604801 }", "2: dns.cache.staleSeconds: expected a whole number from 0 to 604800"),
@@ -201,10 +209,12 @@ let wrongFlows: [WrongConfiguration] = [
     .init("{ rules: { files: ['ads.rules'] } }", "1: rules.files[0]: expected an absolute path"),
     .init(
         "{ rules: { inline: [''] } }",
-        "1: rules.inline[0]: expected a rule such as ||ads.example^ or @@||good.example^"),
+        "1: rules.inline[0]: expected a rule such as ||ads.example^, @@||good.example^, 198.51.100.0/24 "
+            + "or @@198.51.100.7"),
     .init(
         "{ rules: { inline: ['||ads.example^$important'] } }",
-        "1: rules.inline[0]: expected a rule such as ||ads.example^ or @@||good.example^"),
+        "1: rules.inline[0]: expected a rule such as ||ads.example^, @@||good.example^, 198.51.100.0/24 "
+            + "or @@198.51.100.7"),
     .init(
         "{ rules: { blockedAnswer: 'NXDOMAIN' } }",
         "1: rules.blockedAnswer: expected \"zero\", \"nxdomain\", \"nodata\" or \"refused\""),

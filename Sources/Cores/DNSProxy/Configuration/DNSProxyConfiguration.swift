@@ -12,6 +12,8 @@ public struct DNSProxyConfiguration: Equatable, Sendable {
     public var routes: [DomainRoute] = []
     /// What is blocked and what is not.
     public var rules: [NameRule] = []
+    /// Which addresses are blocked and which are not, whatever name leads to them.
+    public var addressRules: [AddressRule] = []
     /// What becomes of what is blocked.
     public var blockedAnswer = BlockedAnswer.zero
     /// For how many seconds clients may keep that something is blocked.
@@ -34,6 +36,10 @@ public struct DNSProxyConfiguration: Equatable, Sendable {
     public var timeToLiveBounds: ClosedRange<UInt32> = 0...604_800
     /// Whether IPv6 addresses are made for names that have none.
     public var dns64 = DNS64.off
+    /// What is taken out of answers.
+    public var rewriting = AnswerRewriting()
+    /// True when what a client says about its network reaches servers, and their answers are kept for it (RFC 7871).
+    public var passesClientSubnet = false
     /// How many questions may be under way.
     public var maximumLookups = 2048
     /// How many clients' queries may wait for an answer.

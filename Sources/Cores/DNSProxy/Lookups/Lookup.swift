@@ -39,7 +39,7 @@ struct Lookup: Sendable {
         case reverse(DomainName)
     }
 
-    /// What it is found by: the bytes of the ``CacheKey``.
+    /// The bytes of the ``CacheKey``.
     let key: [UInt8]
     /// When it ends at the latest.
     let deadline: Instant
@@ -51,6 +51,10 @@ struct Lookup: Sendable {
     var waiting: [WaitingQuery] = []
     /// What servers are asked.
     var phase = Phase.question
+    /// The network of the clients that wait, which servers are told; nil to tell them nothing.
+    var subnet: ClientSubnet?
+    /// For how many bits of it the answer is; nil while there is none, or it does not say.
+    var scopeLength: UInt8?
     /// When this phase ends at the latest.
     var phaseDeadline: Instant
     /// When those who wait get an answer that is too old; nil for never.
@@ -84,6 +88,15 @@ struct Lookup: Sendable {
         self.first = first
         self.route = route
         phaseDeadline = deadline
+    }
+
+    /// What it is found by: its key, and the network that servers are told.
+    var tableKey: [UInt8] { Self.tableKey(key, subnet) }
+
+    /// What a lookup with a key and a network is found by.
+    static func tableKey(_ key: [UInt8], _ subnet: ClientSubnet?) -> [UInt8] {
+        guard let subnet else { return key }
+        return key + [subnet.sourcePrefixLength] + (subnet.address.map { Array("\($0)".utf8) } ?? [])
     }
 
     /// DO of the question as it is asked.

@@ -34,7 +34,7 @@ struct LookupTable: Sendable {
     mutating func insert(_ lookup: Lookup) -> Int {
         let slot = free.popLast() ?? slots.count
         if slot == slots.count { slots.append(nil) }
-        byKey[lookup.key] = slot
+        byKey[lookup.tableKey] = slot
         put(lookup, slot)
         for waiting in lookup.waiting { byClient[waiting.client] = slot }
         return slot
@@ -62,7 +62,7 @@ struct LookupTable: Sendable {
     /// Forgets a lookup that was taken out.
     mutating func end(_ lookup: Lookup, _ slot: Int) {
         deadlines.remove(slot)
-        byKey[lookup.key] = nil
+        byKey[lookup.tableKey] = nil
         for attempt in lookup.attempts { byExchange[attempt.id] = nil }
         for waiting in lookup.waiting { byClient[waiting.client] = nil }
         free.append(slot)

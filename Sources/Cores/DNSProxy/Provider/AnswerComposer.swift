@@ -11,6 +11,8 @@ struct AnswerComposer: Sendable {
     var blockedTimeToLive: UInt32 = 10
     /// How long their connections may be idle, in units of 100 ms.
     var idleTenths: UInt16 = 200
+    /// True when clients that tell their network are told for which one the answer is (RFC 7871 §7.2.2).
+    var passesClientSubnet = false
 
     /// For how many seconds clients may keep what standards say about a name.
     static var specialTimeToLive: UInt32 { 3600 }
@@ -26,12 +28,16 @@ struct AnswerComposer: Sendable {
     }
 
     private func edns(
-        _ query: borrowing QueryView, _ transport: ClientTransport, _ error: ExtendedError?
+        _ query: borrowing QueryView, _ transport: ClientTransport, _ error: ExtendedError?, scope: UInt8 = 0
     ) -> EDNSFields {
         var edns = EDNSFields(dnssecOK: query.dnssecOK)
         edns.extendedError = error
         // Never by UDP (RFC 7828 §3.2.1).
         if transport == .tcp, query.asksForKeepalive { edns.tcpKeepalive = .timeout(tenthsOfSecond: idleTenths) }
+        if passesClientSubnet, var subnet = query.clientSubnet {
+            subnet.scopePrefixLength = scope
+            edns.clientSubnet = subnet
+        }
         return edns
     }
 
@@ -128,11 +134,12 @@ struct AnswerComposer: Sendable {
     /// - Parameters:
     ///   - count: The answer's length in bytes.
     ///   - age: How old it is.
+    ///   - scope: For how many bits of the client's network it is; 0 for all networks.
     func relay(
-        count: Int, age: Age, to query: borrowing QueryView, by transport: ClientTransport,
+        count: Int, age: Age, scope: UInt8 = 0, to query: borrowing QueryView, by transport: ClientTransport,
         into output: inout MutableRawSpan
     ) -> Int {
-        var edns = edns(query, transport, nil)
+        var edns = edns(query, transport, nil, scope: scope)
         do throws(DNSMessageError) {
             let stored = MessageEditing.flags(of: output)
             var flags = query.echo.answerFlags(stored.responseCode)
@@ -141,6 +148,7 @@ struct AnswerComposer: Sendable {
                 flags.insert(.authenticData)
             }
             if stored.contains(.truncated) { flags.insert(.truncated) }
+            edns.extendedError = RewritingMark.error(in: stored)
             MessageEditing.setFlags(flags, in: &output)
             MessageEditing.setID(query.header.id, in: &output)
             _ = try MessageEditing.copyQuestionCase(from: query.question, in: &output)

@@ -21,7 +21,7 @@ public enum ClientTransport: UInt8, Hashable, Sendable, BitwiseCopyable {
 }
 
 /// A client's query that waits, cut down to what an answer needs: header, question, and an OPT record of which only a wish for
-/// keepalive is left.
+/// keepalive is left, and its network where that is passed on.
 struct WaitingQuery: Sendable {
     let client: ClientToken
     let transport: ClientTransport
@@ -30,7 +30,9 @@ struct WaitingQuery: Sendable {
     /// How many of its bytes are the header and the question.
     let questionEnd: Int
 
-    init(_ query: borrowing QueryView, from client: ClientToken, by transport: ClientTransport) {
+    init(
+        _ query: borrowing QueryView, from client: ClientToken, by transport: ClientTransport, keepsSubnet: Bool = false
+    ) {
         self.client = client
         self.transport = transport
         questionEnd = query.questionLayout.endOffset
@@ -41,7 +43,11 @@ struct WaitingQuery: Sendable {
             bytes[11] = 1
             let size = edns.udpPayloadSize
             // The option of RFC 7828, without a value.
-            let options: [UInt8] = query.asksForKeepalive ? [0, 11, 0, 0] : []
+            var options: [UInt8] = query.asksForKeepalive ? [0, 11, 0, 0] : []
+            if keepsSubnet, let subnet = edns.value(of: .clientSubnet) {
+                // Four bytes and an address at most, as it was checked.
+                options += [0, 8, 0, UInt8(truncatingIfNeeded: subnet.byteCount)] + [UInt8](copying: subnet)
+            }
             bytes += [0, 0, 41, UInt8(size >> 8), UInt8(size & 0xFF), 0, 0, edns.dnssecOK ? 0x80 : 0, 0]
             bytes += [0, UInt8(options.count)] + options
         }

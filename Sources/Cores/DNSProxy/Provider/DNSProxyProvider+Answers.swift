@@ -79,6 +79,8 @@ extension DNSProxyProvider {
         _ view: borrowing DNSMessageView, _ attempt: Attempt, _ slot: Int, _ lookup: Lookup,
         _ freshness: AnswerFreshness, _ reader: borrowing some AnswerReader, at now: Instant
     ) throws(Unusable) {
+        // Otherwise it is about another network than the one that was asked for, or forged (RFC 7871 §7.3).
+        if let subnet = lookup.subnet, !subnet.isRepeated(in: view) { throw .notTheAnswer }
         let facts: AnswerFacts
         do {
             facts = try reader.facts(of: view)
@@ -86,6 +88,7 @@ extension DNSProxyProvider {
             throw .invalid
         }
         var lookup = lookup
+        lookup.scopeLength = lookup.subnet == nil ? nil : view.edns?.scopePrefixLength
         let state = upstreams[attempt.upstream.index]
         upstreams[attempt.upstream.index].noteAnswer(after: now.since(attempt.begin))
         if attempt.mixesCase, attempt.transport == .tcp, !Self.keepsCase(view, attempt) {
@@ -94,7 +97,7 @@ extension DNSProxyProvider {
         let ruling = rules.verdict(on: CanonicalName(lowercased: lookup.key.span.octets.extracting(5...)))
         let policy = policy(isAllowed: ruling == .allow, isRouted: lookup.route != nil)
         // A rule may be younger than the question.
-        let verdict = ruling == .block ? .blocked : policy.verdict(on: facts, rules)
+        var verdict = ruling == .block ? .blocked : policy.verdict(on: facts, rules)
 
         var kept = takeBuffer(&buffers.kept)
         var output = takeBuffer(&buffers.output)
@@ -123,6 +126,10 @@ extension DNSProxyProvider {
             (buffers.kept, buffers.output) = (kept, output)
             throw .invalid
         }
+        guard rewrite(&kept, &count, &verdict, lookup, &output) else {
+            (buffers.kept, buffers.output) = (kept, output)
+            throw .invalid
+        }
         end(attempt, &lookup)
         cancelAttempts(of: &lookup)
         conclude(lookup, slot, kept.span.octets.extracting(..<count), verdict, freshness, at: now, &output)
@@ -147,7 +154,8 @@ extension DNSProxyProvider {
                 if let count = provider.holdBack(verdict, query, by: waiting.transport, into: &output) { return count }
                 output.copy(message, to: 0)
                 return provider.composer.relay(
-                    count: message.byteCount, age: .seconds(0), to: query, by: waiting.transport, into: &output)
+                    count: message.byteCount, age: .seconds(0), scope: lookup.scopeLength ?? 0, to: query,
+                    by: waiting.transport, into: &output)
             }
         }
     }
@@ -183,13 +191,17 @@ extension DNSProxyProvider {
         var octets = span.mutableOctets
         guard let query = try? QueryView(checking: lookup.first.bytes.span.octets) else { return }
         let question = query.question
+        let number = cacheNumber(of: lookup, kind)
         cache.store(
-            message, CacheKey(query), question, kind: kind, verdict: verdict, generation: rulesGeneration,
+            message, CacheKey(CacheKey(query), number: number), question, kind: kind, verdict: verdict,
+            generation: rulesGeneration,
             failureCount: failureCount, at: now, for: lifetime, scratch: &octets)
     }
 
     /// Removes what is kept for the question of a lookup.
     private mutating func forget(_ lookup: Lookup, at now: Instant, _ scratch: inout [UInt8]) {
+        // What is kept for all, or for another network, is not what this says anything about.
+        guard lookup.subnet == nil else { return }
         var span = scratch.mutableSpan
         var octets = span.mutableOctets
         guard let query = try? QueryView(checking: lookup.first.bytes.span.octets) else { return }

@@ -96,7 +96,7 @@ extension DNSProxyProvider {
     }
 
     /// What policy makes of an answer that is kept; nil when it cannot be read.
-    private func verdict(on answer: RawSpan, _ lookup: borrowing Lookup) -> AnswerVerdict? {
+    func verdict(on answer: RawSpan, _ lookup: borrowing Lookup) -> AnswerVerdict? {
         guard let view = try? DNSMessageView(checking: answer) else { return nil }
         let key = lookup.key
         let ruling = rules.verdict(on: CanonicalName(lowercased: key.span.octets.extracting(5...)))
@@ -111,6 +111,8 @@ extension DNSProxyProvider {
     private mutating func copyKeptAddresses(
         _ lookup: borrowing Lookup, at now: Instant, to buffer: inout [UInt8]
     ) -> Int? {
+        // They may have been made for another network.
+        guard lookup.subnet == nil else { return nil }
         var bytes = lookup.first.bytes
         let typeOffset = lookup.first.questionEnd - 4
         (bytes[typeOffset], bytes[typeOffset + 1]) = (0, UInt8(truncatingIfNeeded: RecordType.a.rawValue))

@@ -35,6 +35,7 @@ extension DNSProxyProvider {
                 wantsAuthenticData: wantsAuthenticData, edns: nil)
             if attempt.usesEDNS {
                 var edns = EDNSFields(dnssecOK: lookup.dnssecOK)
+                edns.clientSubnet = lookup.subnet
                 if attempt.transport.isEncrypted { edns.paddingBlock = EDNSFields.queryPaddingBlock }
                 outgoing.edns = edns
             }

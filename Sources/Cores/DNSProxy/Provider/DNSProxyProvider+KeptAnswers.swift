@@ -31,7 +31,7 @@ extension DNSProxyProvider {
     /// Gives a client what was found in the cache and is at the start of the output.
     mutating func give(
         _ hit: AnswerCache.Hit, to query: borrowing QueryView, _ policy: AnswerPolicy, by transport: ClientTransport,
-        at now: Instant, into output: inout MutableRawSpan
+        scope: UInt8 = 0, at now: Instant, into output: inout MutableRawSpan
     ) -> Int? {
         var verdict = hit.entry.verdict
         if hit.entry.rulesGeneration != rulesGeneration {
@@ -47,7 +47,8 @@ extension DNSProxyProvider {
         if let count = holdBack(verdict, query, by: transport, into: &output) { return count }
         let age = UInt32(clamping: now.since(hit.entry.storedAt).nanoseconds / 1_000_000_000)
         return composer.relay(
-            count: hit.byteCount, age: isStale ? .stale : .seconds(age), to: query, by: transport, into: &output)
+            count: hit.byteCount, age: isStale ? .stale : .seconds(age), scope: scope, to: query, by: transport,
+            into: &output)
     }
 
     /// What a client gets instead of an answer that policy holds back; nil when it does not.

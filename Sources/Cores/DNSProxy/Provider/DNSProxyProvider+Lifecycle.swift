@@ -48,7 +48,8 @@ extension DNSProxyProvider {
         if isRerouted { haltAll() }
         adopt(configuration)
         let isTranslatedAnew = before.dns64 != configuration.dns64
-        if isRerouted || isTranslatedAnew || before.cacheByteCount != configuration.cacheByteCount {
+        let isRewrittenAnew = before.rewriting != configuration.rewriting
+        if isRerouted || isTranslatedAnew || isRewrittenAnew || before.cacheByteCount != configuration.cacheByteCount {
             cache = AnswerCache(byteLimit: configuration.cacheByteCount)
         }
         // Other servers may know another prefix.
@@ -66,10 +67,13 @@ extension DNSProxyProvider {
             upstreams = configuration.upstreams.map { UpstreamState(upstream: $0) }
         }
         self.configuration = configuration
-        rules = NameRules(configuration.rules)
+        rules = NameRules(configuration.rules, addresses: configuration.addressRules)
         rulesGeneration &+= 1
+        rewriter = AnswerRewriter(configuration.rewriting)
         routes = NameTable(
             configuration.routes.enumerated().flatMap { index, route in route.domains.map { ($0, index) } })
+        composer.passesClientSubnet = configuration.passesClientSubnet
+        if !configuration.passesClientSubnet { subnets = SubnetIndex() }
         composer.blockedAnswer = configuration.blockedAnswer
         composer.blockedTimeToLive = configuration.blockedTimeToLive
         composer.idleTenths = UInt16(clamping: configuration.clientIdle.nanoseconds / 100_000_000)

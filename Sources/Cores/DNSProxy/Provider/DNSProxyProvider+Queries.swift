@@ -75,6 +75,10 @@ extension DNSProxyProvider {
             counters.local &+= 1
             return .answer(count)
         }
+        if let count = answerWithoutIPv6(query, by: transport, into: &output) {
+            counters.local &+= 1
+            return .answer(count)
+        }
         let ruling = rules.verdict(on: name)
         if ruling == .block {
             counters.blocked &+= 1
@@ -86,6 +90,14 @@ extension DNSProxyProvider {
         }
         let policy = policy(isAllowed: ruling == .allow, isRouted: route != nil)
         var hasStale = false
+        if let subnet = passedSubnet(of: query), reverse == nil {
+            if let count = answerFromCache(query, key, for: subnet, policy, by: transport, at: now, into: &output) {
+                return .answer(count)
+            }
+            return ask(
+                query, key, route: route, for: subnet, from: client, by: transport, staleDeadline: nil, at: now,
+                into: &output)
+        }
         if let count = answerFromCache(query, key, policy, by: transport, at: now, hasStale: &hasStale, into: &output) {
             return .answer(count)
         }
@@ -150,19 +162,20 @@ extension DNSProxyProvider {
     /// Has a server asked, or waits with those who asked the same before.
     private mutating func ask(
         _ query: borrowing QueryView, _ key: borrowing CacheKey, _ phase: Lookup.Phase = .question, route: Int?,
-        from client: ClientToken, by transport: ClientTransport, staleDeadline: Instant?, at now: Instant,
+        for subnet: ClientSubnet? = nil, from client: ClientToken, by transport: ClientTransport,
+        staleDeadline: Instant?, at now: Instant,
         into output: inout MutableRawSpan
     ) -> Decision {
         precondition(!lookups.isWaiting(client), "a query with the number of one that waits")
         let keyBytes = [UInt8](copying: key.bytes)
-        let slot = lookups.slot(of: keyBytes)
+        let slot = lookups.slot(of: Lookup.tableKey(keyBytes, subnet))
         guard lookups.waitingCount < configuration.maximumWaiting,
             slot != nil || lookups.count < configuration.maximumLookups
         else {
             counters.overloaded &+= 1
             return .answer(composer.failure(.serverFailure, .notReady, to: query, by: transport, into: &output))
         }
-        let waiting = WaitingQuery(query, from: client, by: transport)
+        let waiting = WaitingQuery(query, from: client, by: transport, keepsSubnet: subnet != nil)
         if let slot {
             counters.merged &+= 1
             lookups.join(waiting, slot)
@@ -170,7 +183,7 @@ extension DNSProxyProvider {
         }
         var lookup = Lookup(key: keyBytes, deadline: now + configuration.timeout, first: waiting, route: route)
         lookup.waiting.append(waiting)
-        (lookup.phase, lookup.staleDeadline) = (phase, staleDeadline)
+        (lookup.phase, lookup.staleDeadline, lookup.subnet) = (phase, staleDeadline, subnet)
         let newSlot = lookups.insert(lookup)
         if let lookup = lookups.take(newSlot) { begin(lookup, newSlot, at: now) }
         return .pending

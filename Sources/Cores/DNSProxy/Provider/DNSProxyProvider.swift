@@ -23,6 +23,8 @@ public struct DNSProxyProvider: ~Copyable, Sendable {
     var configuration: DNSProxyConfiguration
     var composer = AnswerComposer()
     var rules = NameRules([])
+    var rewriter = AnswerRewriter()
+    var subnets = SubnetIndex()
     var routes = NameTable<Int>([])
     let specialNames = SpecialName.all
     /// Counts the sets of rules: what was made of an answer with others is made anew.

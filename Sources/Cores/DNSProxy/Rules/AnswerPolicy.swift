@@ -17,17 +17,39 @@ struct AnswerPolicy: Sendable {
         self.prefix = prefix
     }
 
-    /// What becomes of an answer: aliases and the targets of services are held to the rules like the question.
+    /// What becomes of an answer: aliases and the targets of services are held to the rules like the question, addresses and hints at
+    /// them to the rules about addresses.
     func verdict(on facts: AnswerFacts, _ rules: NameRules) -> AnswerVerdict {
         if isAllowed { return .passes }
         if !rules.isEmpty {
             for name in facts.aliases where rules.verdict(on: name) == .block { return .blocked }
             for name in facts.serviceTargets where rules.verdict(on: name) == .block { return .blocked }
         }
-        guard keepsOutside else { return .passes }
-        for address in facts.addresses where leadsInside(address) { return .rebinds }
-        for address in facts.hints where leadsInside(address) { return .rebinds }
-        return .passes
+        guard keepsOutside || !rules.addresses.isEmpty else { return .passes }
+        var verdict = AnswerVerdict.passes
+        for addresses in [facts.addresses, facts.hints] {
+            for address in addresses {
+                switch self.verdict(on: address, rules.addresses) {
+                case .passes: break
+                case .rebinds: verdict = .rebinds
+                case .blocked: return .blocked
+                }
+            }
+        }
+        return verdict
+    }
+
+    /// What becomes of an answer because of one address. What a rule lets through is not asked where it leads.
+    private func verdict(on address: IPAddress, _ rules: AddressRules) -> AnswerVerdict {
+        var ruling = rules.verdict(on: address)
+        if ruling == .none, case .v6(let translated) = address, let embedded = prefix?.embedded(in: translated) {
+            ruling = rules.verdict(on: .v4(embedded))
+        }
+        switch ruling {
+        case .allow: return .passes
+        case .block: return .blocked
+        case .none: return keepsOutside && leadsInside(address) ? .rebinds : .passes
+        }
     }
 
     /// True for an address of the inside. One that is translated leads to where its IPv4 address does, even when the prefix is a

@@ -13,9 +13,12 @@ public enum RuleVerdict: UInt8, Hashable, Sendable, BitwiseCopyable {
 
 /// The rules of the configuration. A rule that lets through wins over all that block, whichever is longer.
 struct NameRules: Sendable {
+    /// What is said about addresses.
+    let addresses: AddressRules
     private let table: NameTable<RuleVerdict>
 
-    init(_ rules: [NameRule]) {
+    init(_ rules: [NameRule], addresses: [AddressRule] = []) {
+        self.addresses = AddressRules(addresses)
         var names: [DomainName: RuleVerdict] = [:]
         for rule in rules where names[rule.name] != .allow {
             names[rule.name] = rule.action == .allow ? .allow : .block
@@ -23,7 +26,7 @@ struct NameRules: Sendable {
         table = NameTable(names.map { (name: $0.key, value: $0.value) })
     }
 
-    /// True when there are none.
+    /// True when there are none about names.
     var isEmpty: Bool { table.isEmpty }
 
     /// What the rules say about a name.

@@ -3,7 +3,7 @@ import ByteAccess
 extension MessageWriter {
     /// Writes the data of a record of another message, with its names.
     mutating func copyData(
-        of layout: RecordLayout, in bytes: RawSpan, omitting omitted: ServiceParameterKeys,
+        of layout: RecordLayout, in bytes: RawSpan, applying edit: ServiceBindingEdit,
         into output: inout MutableRawSpan, at position: inout Int
     ) throws(DNSMessageError) {
         let shape = RecordDataShape(of: layout.type)
@@ -19,9 +19,10 @@ extension MessageWriter {
             try write(bytes, LabelWalk(at: offset), compressed: shape.mayCompress, into: &output, at: &position)
             offset = try NameLayout.end(ofNameIn: bytes, at: offset)
         }
-        if case .serviceParameters = shape.tail, !omitted.isEmpty {
+        // Of priority 0 it is an alias, which no edit changes.
+        if case .serviceParameters = shape.tail, !edit.isEmpty, bytes.bigEndianUInt16(at: layout.data.lowerBound) != 0 {
             try copyServiceParameters(
-                bytes.extracting(offset..<layout.data.upperBound), omitting: omitted, into: &output, at: &position)
+                bytes.extracting(offset..<layout.data.upperBound), applying: edit, into: &output, at: &position)
         } else {
             try copy(offset..<layout.data.upperBound, of: bytes, into: &output, at: &position)
         }
@@ -35,19 +36,21 @@ extension MessageWriter {
         position += range.count
     }
 
-    /// Writes all parameters but the omitted ones. `mandatory` loses them too, and goes itself when nothing is left of it.
+    /// Writes what an edit leaves of parameters, their keys still ascending. `mandatory` loses the keys that go, and goes itself when
+    /// nothing is left of it.
     private func copyServiceParameters(
-        _ parameters: RawSpan, omitting omitted: ServiceParameterKeys, into output: inout MutableRawSpan,
+        _ parameters: RawSpan, applying edit: ServiceBindingEdit, into output: inout MutableRawSpan,
         at position: inout Int
     ) throws(DNSMessageError) {
-        // Without protocols, that the default one is not among them makes no sense (RFC 9460 §7.1.1).
-        let omitted = omitted.contains(.alpn) ? omitted.union(.noDefaultALPN) : omitted
+        let omitted = edit.allOmittedKeys(of: parameters)
         var cursor = ServiceParameterCursor(parameters)
         while let parameter = cursor.next() {
             if omitted.contains(parameter.key) { continue }
+            // What is written is never longer than what was there.
             try reserve(4 + parameter.value.byteCount, at: position, in: output)
             var end = position + 4
-            if parameter.key == .mandatory {
+            switch parameter.key {
+            case .mandatory:
                 for offset in stride(from: 0, to: parameter.value.byteCount, by: 2) {
                     let key = ServiceParameterKey(rawValue: parameter.value.bigEndianUInt16(at: offset))
                     if omitted.contains(key) { continue }
@@ -55,7 +58,15 @@ extension MessageWriter {
                     end += 2
                 }
                 if end == position + 4 { continue }
-            } else {
+            case .alpn:
+                var protocols = parameter.applicationProtocols
+                while let identifier = protocols.next() {
+                    guard edit.keeps(identifier) else { continue }
+                    output.store(UInt8(truncatingIfNeeded: identifier.byteCount), at: end)
+                    output.copy(identifier, to: end + 1)
+                    end += 1 + identifier.byteCount
+                }
+            default:
                 output.copy(parameter.value, to: end)
                 end += parameter.value.byteCount
             }

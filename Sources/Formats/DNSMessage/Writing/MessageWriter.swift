@@ -93,17 +93,17 @@ public struct MessageWriter: Sendable {
     ///
     /// - Parameters:
     ///   - timeToLive: Another TTL in seconds; nil for the record's own.
-    ///   - omitted: What is left out of the parameters of SVCB and HTTPS, and of their `mandatory` too (RFC 9460 §8).
+    ///   - edit: What is left out of the parameters of SVCB and HTTPS; not for those that it makes unusable.
     public mutating func append(
-        _ record: borrowing RecordView, timeToLive: UInt32? = nil, omitting omitted: ServiceParameterKeys = [],
-        into output: inout MutableRawSpan
+        _ record: borrowing RecordView, timeToLive: UInt32? = nil,
+        applying edit: ServiceBindingEdit = ServiceBindingEdit(), into output: inout MutableRawSpan
     ) throws(DNSMessageError) {
         let (bytes, layout) = (record.bytes, record.layout)
         let raw = timeToLive ?? bytes.bigEndianUInt32(at: layout.timeToLiveOffset)
         try appendRecord(
             bytes, LabelWalk(at: layout.offset), layout.type, layout.recordClass, raw, layout.section, into: &output
         ) { (writer, output, position) throws(DNSMessageError) in
-            try writer.copyData(of: layout, in: bytes, omitting: omitted, into: &output, at: &position)
+            try writer.copyData(of: layout, in: bytes, applying: edit, into: &output, at: &position)
         }
     }
 

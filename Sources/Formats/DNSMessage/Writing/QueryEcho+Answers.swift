@@ -43,21 +43,9 @@ extension QueryEcho {
             let name = question.name
             let kept = zoneLabelCount ?? (code == .nameError ? name.labelCount - 1 : name.labelCount)
             let zone = name.walk(from: name.labelCount - max(0, min(kept, name.labelCount)))
-            let bytes = name.bytes
-            try writer.appendRecord(bytes, zone, .soa, question.recordClass, timeToLive, .authority, into: &output) {
-                (writer, output, position) throws(DNSMessageError) in
-                // The fields are those that RFC 6303 §3 gives to empty zones; MNAME is the zone itself.
-                try writer.write(bytes, zone, compressed: true, into: &output, at: &position)
-                let mailbox = DomainName.nobody
-                try writer.write(mailbox.bytes, LabelWalk(at: 0), compressed: true, into: &output, at: &position)
-                try writer.reserve(20, at: position, in: output)
-                output.storeBigEndian(1 as UInt32, at: position)
-                output.storeBigEndian(3600 as UInt32, at: position + 4)
-                output.storeBigEndian(1200 as UInt32, at: position + 8)
-                output.storeBigEndian(604_800 as UInt32, at: position + 12)
-                output.storeBigEndian(timeToLive, at: position + 16)
-                position += 20
-            }
+            try writer.append(
+                emptyZone: zone, of: name.bytes, recordClass: question.recordClass, timeToLive: timeToLive,
+                into: &output)
         }
         return try finish(&writer, code, edns, into: &output)
     }

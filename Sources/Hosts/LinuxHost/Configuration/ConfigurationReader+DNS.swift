@@ -38,6 +38,7 @@ extension ConfigurationReader {
         dns.rebinding = object.field("rebinding")?.choice(DNSConfiguration.Rebinding.self) ?? dns.rebinding
         dns.setsSystemResolver = object.field("system")?.boolean() ?? dns.setsSystemResolver
         _ = object.field("cache")?.object { cache(&$0, &dns) }
+        rewriting(&object, &dns)
         return dns
     }
 

@@ -9,10 +9,7 @@ extension ConfigurationReader {
         var rules = RuleConfiguration()
         rules.lists = object.field("lists")?.list { field in field.object { list(&$0) } } ?? []
         rules.files = object.field("files")?.set { $0.path() } ?? []
-        rules.inline =
-            object.field("inline")?.list { field in
-                field.parsed("a rule such as ||ads.example^ or @@||good.example^") { try? NameRule(parsing: $0) }
-            } ?? []
+        for field in object.field("inline")?.elements() ?? [] { field.inlineRule(&rules) }
         rules.blockedAnswer =
             object.field("blockedAnswer")?.choice(BlockedAnswer.self) ?? rules.blockedAnswer
         return rules
@@ -114,5 +111,20 @@ extension ProxyConfiguration {
             case .https: 443
             }
         self.init(name: "", kind: kind, host: url.host, port: url.port ?? port)
+    }
+}
+
+extension ConfigurationField {
+    /// Reads a rule about names or addresses.
+    fileprivate func inlineRule(_ rules: inout RuleConfiguration) {
+        let expectation = "a rule such as ||ads.example^, @@||good.example^, 198.51.100.0/24 or @@198.51.100.7"
+        guard let text = text(expectation) else { return }
+        if let rule = AddressRule(parsing: text) {
+            rules.inlineAddresses.append(rule)
+        } else if let rule = try? NameRule(parsing: text) {
+            rules.inline.append(rule)
+        } else {
+            note(.expected(expectation))
+        }
     }
 }

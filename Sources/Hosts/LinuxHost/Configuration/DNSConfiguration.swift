@@ -1,3 +1,4 @@
+public import DNSProxy
 public import IPPacket
 public import Provider
 
@@ -47,6 +48,10 @@ public struct DNSConfiguration: Equatable, Sendable {
     public var dns64 = DNS64.off
     /// What becomes of answers with addresses of the inside.
     public var rebinding = Rebinding.block
+    /// What is taken out of answers.
+    public var rewriting = AnswerRewriting()
+    /// True when what a client says about its network reaches upstreams (RFC 7871).
+    public var passesClientSubnet = false
     /// True when the machine's resolver is pointed here, and back in the end.
     public var setsSystemResolver = false
     /// How many bytes of answers are kept; 0 for none.

@@ -26,8 +26,10 @@ public struct RuleConfiguration: Equatable, Sendable {
     public var lists: [List] = []
     /// Rule files that were compiled before.
     public var files: [String] = []
-    /// Rules in the configuration itself.
+    /// Rules about names in the configuration itself.
     public var inline: [NameRule] = []
+    /// Rules about addresses in the configuration itself.
+    public var inlineAddresses: [AddressRule] = []
     /// `blockedAnswer`: what who asks for a blocked name is told.
     public var blockedAnswer = BlockedAnswer.zero
 }

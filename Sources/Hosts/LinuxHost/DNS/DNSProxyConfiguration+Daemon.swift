@@ -20,6 +20,7 @@ extension DNSProxyConfiguration {
                     upstreams: route.upstreams.compactMap { indices[$0] })
             })
         self.rules = rules?.inline ?? []
+        addressRules = rules?.inlineAddresses ?? []
         blockedAnswer = rules?.blockedAnswer ?? .zero
         timeout = dns.timeout
         clientIdle = dns.clientIdle
@@ -28,6 +29,8 @@ extension DNSProxyConfiguration {
         cacheByteCount = dns.cacheMaxBytes
         staleLimit = dns.staleLimit
         timeToLiveBounds = dns.timeToLiveBounds
+        rewriting = dns.rewriting
+        passesClientSubnet = dns.passesClientSubnet
         switch dns.dns64 {
         case .off: dns64 = .off
         case .automatic: dns64 = .automatic

@@ -1,3 +1,4 @@
+import DNSProxy
 import Glibc
 import IPPacket
 import PacketTunnel
@@ -130,6 +131,26 @@ struct DaemonConfigurationTests {
         #expect(dns?.dns64 == .prefix(try IPPrefix(parsing: "64:ff9b::/96")))
         #expect(dns?.setsSystemResolver == true && dns?.cacheMaxBytes == 0)
         #expect(dns?.staleLimit == .seconds(0) && dns?.timeToLiveBounds == 5...60)
+    }
+
+    @Test func whatIsTakenOutOfAnswersAndQueriesIsRead() throws {
+        let value = try read(
+            """
+            { dns: { upstreams: [{ name: "a", url: "udp://192.0.2.1" }], ipv6: "block", clientSubnet: "pass",
+                     https: { ech: "remove", removeALPN: ["h3", "doq"], hints: "remove" } },
+              rules: { inline: ["||ads.example^", "198.51.100.0/24", "@@||2001:db8::1^"] } }
+            """
+        ).value
+        let dns = value.dns
+        #expect(dns?.rewriting.removesECH == true && dns?.rewriting.removesHints == true)
+        #expect(dns?.rewriting.removedProtocols == ["h3", "doq"] && dns?.rewriting.blocksIPv6 == true)
+        #expect(dns?.passesClientSubnet == true)
+        #expect(value.rules?.inline == [try NameRule(parsing: "||ads.example^")])
+        #expect(value.rules?.inlineAddresses.map(\.prefix.description) == ["198.51.100.0/24", "2001:db8::1/128"])
+        #expect(value.rules?.inlineAddresses.map(\.action) == [.block, .allow])
+        let plain = try read(
+            "{ dns: { upstreams: [{ name: 'a', url: 'udp://192.0.2.1' }], ipv6: 'allow', https: {} } }")
+        #expect(plain.value.dns?.rewriting == AnswerRewriting() && plain.value.dns?.passesClientSubnet == false)
     }
 
     @Test func proxiesAndTheirAppsAreRead() throws {
