@@ -13,10 +13,12 @@ internal import Provider
 final class InterfaceSettings {
     /// The interface, when settings were first applied.
     let interface: InterfaceName
-    private let paths: SettingsPaths
+    let paths: SettingsPaths
     private let executor: SettingsExecutor
-    private var record: SettingsRecord?
-    private var file: SettingsRecordFile?
+    /// What is in force; nil for nothing.
+    var record: SettingsRecord?
+    /// Where that is recorded.
+    var file: SettingsRecordFile?
 
     /// No settings yet, for an interface in the calling thread's network namespace.
     init(
@@ -94,7 +96,7 @@ final class InterfaceSettings {
     }
 
     /// Cleans up after the dead, and looks at what the interface is like before anything is done.
-    private func start(_ notes: inout [SettingsNote]) throws(InterfaceSettingsError) -> SettingsRecord {
+    func start(_ notes: inout [SettingsNote]) throws(InterfaceSettingsError) -> SettingsRecord {
         notes += try removeLeftovers()
         do throws(SystemCallError) {
             file = try SettingsRecordFile(for: interface, in: paths.stateFolder)
@@ -148,7 +150,8 @@ final class InterfaceSettings {
             firewallMark: mark, table: new.allotment?.table, maximumTransmissionUnit: size, notes: notes)
     }
 
-    private func carryOut(
+    /// Carries steps out, recorded before they are done; a failure takes them back.
+    func carryOut(
         _ steps: [SettingsStep], from old: SettingsRecord, to new: SettingsRecord
     ) throws(InterfaceSettingsError) -> [SettingsNote] {
         var either = new
@@ -209,7 +212,7 @@ final class InterfaceSettings {
     }
 
     /// Undoes what instances left that died, as far as their records can be read.
-    private func removeLeftovers() throws(InterfaceSettingsError) -> [SettingsNote] {
+    func removeLeftovers() throws(InterfaceSettingsError) -> [SettingsNote] {
         var notes: [SettingsNote] = []
         do throws(SystemCallError) {
             try SettingsRecordFile.forEachLeftover(in: paths.stateFolder) { contents in

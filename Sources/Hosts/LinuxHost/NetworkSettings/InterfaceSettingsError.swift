@@ -16,6 +16,8 @@ enum InterfaceSettingsError: Error, Hashable, Codable, Sendable {
     case unknownInterface
     /// Another process that lives has settings on this interface.
     case interfaceInUse
+    /// Another process that lives has pointed the machine's resolver at itself.
+    case resolverInUse
     /// Every table, or every range of rule priorities, is taken.
     case noFreeTable
     /// Routes that are kept out of the tunnel cannot be in the main table: they would lead nowhere.
@@ -43,6 +45,8 @@ extension InterfaceSettingsError: CustomStringConvertible {
     /// What could not be done and why, for whoever configured it: it names addresses.
     var description: String {
         switch self {
+        case .refused(let verb, .resolvers, EPERM):
+            "cannot \(verb.rawValue) the resolvers: \(errorText(EPERM)) (root is stopped by a file that is immutable)"
         case .refused(let verb, let object, let errno): "cannot \(verb.rawValue) \(object): \(errorText(errno))"
         case .declined(let verb, let object, let reason): "cannot \(verb.rawValue) \(object): \(reason)"
         case .sourceValidMarkReadOnly:
@@ -51,6 +55,7 @@ extension InterfaceSettingsError: CustomStringConvertible {
         case .question(let subject, let errno): "cannot ask the kernel for \(subject.rawValue): \(errorText(errno))"
         case .unknownInterface: "there is no such interface here"
         case .interfaceInUse: "another process has settings on this interface"
+        case .resolverInUse: "another process has pointed the machine's resolver at itself"
         case .noFreeTable: "there is no free routing table"
         case .excludedRoutesInMainTable: "excluded routes cannot be in the main table"
         case .record(let error): "cannot keep the record to undo settings from: \(error)"
@@ -62,9 +67,10 @@ extension InterfaceSettingsError {
     /// The same without addresses and words of other programs: this can be in a log.
     var publicDescription: String {
         switch self {
+        case .refused(_, .resolvers, _): description
         case .refused(let verb, let object, let errno): "cannot \(verb.rawValue) \(object.kind): \(errorText(errno))"
         case .declined(let verb, let object, _): "cannot \(verb.rawValue) \(object.kind)"
-        case .sourceValidMarkReadOnly, .question, .unknownInterface, .interfaceInUse, .noFreeTable,
+        case .sourceValidMarkReadOnly, .question, .unknownInterface, .interfaceInUse, .resolverInUse, .noFreeTable,
             .excludedRoutesInMainTable, .record:
             description
         }
@@ -77,7 +83,7 @@ extension InterfaceSettingsError {
         case .declined: EIO
         case .sourceValidMarkReadOnly: EROFS
         case .unknownInterface: ENODEV
-        case .interfaceInUse: EBUSY
+        case .interfaceInUse, .resolverInUse: EBUSY
         case .noFreeTable: ENOSPC
         case .excludedRoutesInMainTable: EINVAL
         case .record(let error): error.errno

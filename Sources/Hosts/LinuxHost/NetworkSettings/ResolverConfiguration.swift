@@ -9,27 +9,55 @@ struct ResolverConfiguration {
     /// What went wrong, in the words of the program or the system.
     struct Failure: Error, Hashable {
         var reason: String
+        /// The system's number for it; nil where it is a program that refused.
+        var errno: Int32?
     }
 
     /// Who keeps the resolvers of this machine.
     func system(for interface: InterfaceName) -> ResolverSystem {
-        if unsafe access(paths.resolvedSocket, F_OK) == 0,
-            let program = ProgramRun.find("resolvectl", in: paths.programFolders)
-        {
-            return .resolved(program: program)
-        }
-        // systemd's resolvconf is resolvectl under another name: without systemd-resolved it can do nothing.
-        if let program = ProgramRun.find("resolvconf", in: paths.programFolders), !isResolvectl(program) {
-            return .resolvconf(program: program, record: "\(recordPrefix())\(interface)")
-        }
+        if let program = resolvectl { return .resolved(program: program) }
+        if let program = resolvconf { return .resolvconf(program: program, record: "\(recordPrefix())\(interface)") }
         return .file
     }
 
-    private func isResolvectl(_ program: String) -> Bool {
-        guard let path = unsafe realpath(program, nil) else { return false }
+    /// Who keeps the resolvers of the machine itself. systemd-resolved does where the resolver file leads to it: elsewhere
+    /// programs would not ask it.
+    func systemOfMachine() -> ResolverSystem {
+        if isFileOfResolved, let program = resolvectl { return .resolved(program: program) }
+        // Resolvers on the machine itself are called lo.NAME, and come before all others.
+        if let program = resolvconf { return .resolvconf(program: program, record: "lo.sluice") }
+        return .file
+    }
+
+    private var runsResolved: Bool { unsafe access(paths.resolvedSocket, F_OK) == 0 }
+
+    /// The program that systemd-resolved is told things by, while it runs.
+    private var resolvectl: String? {
+        runsResolved ? ProgramRun.find("resolvectl", in: paths.programFolders) : nil
+    }
+
+    /// The program resolvconf. systemd's is resolvectl under another name: without systemd-resolved it can do nothing.
+    private var resolvconf: String? {
+        guard let program = ProgramRun.find("resolvconf", in: paths.programFolders),
+            let path = unsafe realpath(program, nil)
+        else { return nil }
         // realpath allocated it with malloc.
         defer { unsafe free(path) }
-        return unsafe String(cString: path).hasSuffix("/resolvectl")
+        return unsafe String(cString: path).hasSuffix("/resolvectl") ? nil : program
+    }
+
+    /// True when the resolver file is a link to one of systemd-resolved's.
+    private var isFileOfResolved: Bool {
+        var target = [UInt8](repeating: 0, count: Int(PATH_MAX))
+        // The pointer and the length are the array's own; the result is how much of it there is.
+        let count = unsafe target.withUnsafeMutableBytes { bytes in
+            guard let start = unsafe bytes.baseAddress?.assumingMemoryBound(to: CChar.self) else { return 0 }
+            return unsafe readlink(paths.resolverFile, start, bytes.count)
+        }
+        guard count > 0 else { return false }
+        let text = String(decoding: target.prefix(count), as: UTF8.self)
+        return text.hasSuffix("systemd/resolve/stub-resolv.conf") || text.hasSuffix("systemd/resolve/resolv.conf")
+            || text.hasSuffix("lib/systemd/resolv.conf")
     }
 
     /// Sets the resolvers of an interface, in the place of those that it had.
@@ -47,10 +75,13 @@ struct ResolverConfiguration {
             let scope = settings.routedDomains == nil ? "-x" : "-p"
             try run(program, ["-a", record, "-m", "0", scope], input: settings.resolverLines)
         case .file:
-            let key = settings.interface.string
+            let isReadByResolved = runsResolved
             do throws(ResolverFile.Failure) {
-                try ResolverFile(paths: paths).set(settings.resolverLines, for: key)
-            } catch { throw Failure(reason: error.description) }
+                try ResolverFile(paths: paths).set(for: settings.interface.string) { original in
+                    guard settings.keepsOptions else { return settings.resolverLines }
+                    return ResolverText(original).text(with: settings, isReadByResolved: isReadByResolved)
+                }
+            } catch { throw Failure(error) }
         }
     }
 
@@ -69,7 +100,7 @@ struct ResolverConfiguration {
             do throws(ResolverFile.Failure) {
                 let isOurs = try ResolverFile(paths: paths).clear(interface.string)
                 return isOurs ? [] : [.resolverFileChangedByOthers]
-            } catch { throw Failure(reason: error.description) }
+            } catch { throw Failure(error) }
         }
     }
 
@@ -101,5 +132,13 @@ struct ResolverConfiguration {
             if isWord { return "\(word)." }
         }
         return ""
+    }
+}
+
+extension ResolverConfiguration.Failure {
+    /// Why the resolver file was not changed.
+    fileprivate init(_ failure: ResolverFile.Failure) {
+        reason = failure.description
+        if case .systemCall(let error) = failure { errno = error.errno }
     }
 }

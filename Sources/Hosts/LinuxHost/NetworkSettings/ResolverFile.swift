@@ -53,7 +53,9 @@ struct ResolverFile {
     private var asidePath: String { "\(paths.resolverFile).before-sluice" }
 
     /// Puts the lines of a tunnel into the file, in the place of those that it had.
-    func set(_ lines: String, for key: String) throws(Failure) {
+    ///
+    /// - Parameter lines: Makes the lines of what was in the file before the first tunnel.
+    func set(for key: String, _ lines: ([UInt8]) -> String) throws(Failure) {
         let known = try readRecord()
         do throws(SystemCallError) {
             var record: Record
@@ -64,7 +66,7 @@ struct ResolverFile {
                 record = Record(original: try look(), tunnels: [], written: [])
             }
             record.tunnels.removeAll { $0.key == key }
-            record.tunnels.append(Record.Lines(key: key, text: lines))
+            record.tunnels.append(Record.Lines(key: key, text: lines(originalBytes(record))))
             try write(record)
         } catch { throw .systemCall(error) }
     }
@@ -82,10 +84,33 @@ struct ResolverFile {
         case .ours:
             record.tunnels.removeAll { $0.key == key }
             do throws(SystemCallError) {
-                if record.tunnels.isEmpty { try restore(record) } else { try write(record) }
+                if !record.tunnels.isEmpty {
+                    try write(record)
+                } else if isUnchanged(record) {
+                    unsafe unlink(recordPath)
+                } else {
+                    try restore(record)
+                }
             } catch { throw .systemCall(error) }
         }
         return true
+    }
+
+    /// What programs read before the first tunnel; nothing when that cannot be read.
+    private func originalBytes(_ record: Record) -> [UInt8] {
+        switch record.original {
+        case .missing: []
+        case .file(let bytes, _, _): bytes
+        case .link: (try? WholeFile.read(isLink(asidePath) ? asidePath : paths.resolverFile)) ?? []
+        }
+    }
+
+    /// True when a file is as it was: one that could not be written, for it is immutable or others may not.
+    private func isUnchanged(_ record: Record) -> Bool {
+        guard case .file(let bytes, let seconds, let nanoseconds) = record.original,
+            case .file(let now, let nowSeconds, let nowNanoseconds)? = try? look()
+        else { return false }
+        return now == bytes && nowSeconds == seconds && nowNanoseconds == nanoseconds
     }
 
     private func restore(_ record: Record) throws(SystemCallError) {

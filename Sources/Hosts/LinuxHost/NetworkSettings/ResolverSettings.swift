@@ -11,6 +11,8 @@ struct ResolverSettings: Hashable, Codable, Sendable {
     var searchDomains: [String]
     /// The domains that the resolvers are asked about; nil for all.
     var routedDomains: [String]?
+    /// True when they are the machine's own, whose resolver file says more than which servers there are: that stays.
+    var keepsOptions = false
 
     /// The resolvers that a tunnel brings; nil when it brings none. With a default route they are asked about every name.
     init?(_ settings: PacketTunnelNetworkSettings, of interface: InterfaceName) {
@@ -29,6 +31,19 @@ struct ResolverSettings: Hashable, Codable, Sendable {
         // is no domain.
         searchDomains = searched.filter { Self.isDomain($0) && seen.insert($0).inserted }
         routedDomains = routedDomains?.filter(Self.isDomain)
+    }
+
+    /// The machine's own resolvers, which are asked about every name.
+    ///
+    /// - Parameters:
+    ///   - servers: The resolvers, the preferred one first; never empty.
+    ///   - searchDomains: The domains that incomplete names are tried in, before those that the machine has.
+    ///   - interface: The interface that they belong to where each interface has its own.
+    init(machine servers: [IPAddress], searchDomains: [String], of interface: InterfaceName) {
+        self.interface = interface
+        self.servers = servers.map { TextCoded($0) }
+        self.searchDomains = searchDomains.filter(Self.isDomain)
+        keepsOptions = true
     }
 
     /// Lines as `resolv.conf` has them.

@@ -57,8 +57,8 @@ struct SettingsExecutor: ~Copyable {
                 try ResolverConfiguration(paths: paths).set(resolvers, through: system)
             } catch {
                 // What was done of it is taken back with it.
-                _ = try? ResolverConfiguration(paths: paths).clear(record.interface, through: system)
-                throw .declined(.set, object, reason: error.reason)
+                _ = try? ResolverConfiguration(paths: paths).clear(resolvers.interface, through: system)
+                throw InterfaceSettingsError(.set, object, error)
             }
             if system == .file, resolvers.routedDomains != nil { return [.resolversTakeEveryName] }
         }
@@ -83,11 +83,11 @@ struct SettingsExecutor: ~Copyable {
         case .firewall(let table): try runFirewall(table.removal, .remove, object)
         case .route(let route): try changeRoute(route, through: record.index, isAdded: false, object)
         case .rule(let rule): try unsafe ask(NetlinkRequest.rule(rule, isAdded: false), .remove, object)
-        case .resolvers:
+        case .resolvers(let resolvers):
             guard let system = record.resolverSystem else { break }
             do throws(ResolverConfiguration.Failure) {
-                return try ResolverConfiguration(paths: paths).clear(record.interface, through: system)
-            } catch { throw .declined(.remove, object, reason: error.reason) }
+                return try ResolverConfiguration(paths: paths).clear(resolvers.interface, through: system)
+            } catch { throw InterfaceSettingsError(.remove, object, error) }
         }
         return []
     }
@@ -126,5 +126,14 @@ struct SettingsExecutor: ~Copyable {
         do throws(NFTables.Failure) {
             try NFTables().perform(commands)
         } catch { throw .declined(verb, object, reason: error.reason) }
+    }
+}
+
+extension InterfaceSettingsError {
+    /// What became of resolvers.
+    fileprivate init(_ verb: SettingsVerb, _ object: SettingsObject, _ failure: ResolverConfiguration.Failure) {
+        self =
+            failure.errno.map { .refused(verb, object, errno: $0) }
+            ?? .declined(verb, object, reason: failure.reason)
     }
 }

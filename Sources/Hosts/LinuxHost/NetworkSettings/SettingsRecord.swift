@@ -157,6 +157,12 @@ struct SettingsRecordFile: ~Copyable {
         }
     }
 
+    /// True when there is a file of this network namespace, whoever's it is. It makes no folder.
+    static func exist(in folder: String) -> Bool {
+        guard let prefix = try? prefix(), let names = try? names(in: folder) else { return false }
+        return names.contains { $0.hasPrefix(prefix) && $0.hasSuffix(suffix) }
+    }
+
     /// What the names of this network namespace's files begin with.
     static func prefix() throws(SystemCallError) -> String {
         var status = stat()

@@ -1,3 +1,4 @@
+internal import IPPacket
 internal import Provider
 
 /// A reply and the descriptors that travel beside it.
@@ -164,7 +165,33 @@ extension PrivilegedChannel where Self: ~Copyable {
 
     /// Takes back the settings of a device, and returns what is worth a line in the log.
     mutating func clearSettings(of device: DeviceIdentifier) throws(PrivilegedFailure) -> [SettingsNote] {
-        let exchange = try exchange(.clearSettings(device))
+        try notes(from: exchange(.clearSettings(device)))
+    }
+
+    /// Points the machine's resolver at servers, and returns who keeps it and what is worth a line in the log.
+    mutating func setResolver(
+        _ servers: [IPAddress], searchDomains: [String], link: InterfaceName?
+    ) throws(PrivilegedFailure) -> (keeper: ResolverKeeper, notes: [SettingsNote]) {
+        let request = PrivilegedRequest.setResolver(
+            servers.map { TextCoded($0) }, searchDomains: searchDomains, link: link)
+        let exchange = try exchange(request)
+        switch exchange.reply {
+        case .resolver(let keeper, let notes): return (keeper, notes)
+        case let reply: throw reply.failure
+        }
+    }
+
+    /// Points the machine's resolver back, and returns what is worth a line in the log.
+    mutating func clearResolver() throws(PrivilegedFailure) -> [SettingsNote] {
+        try notes(from: exchange(.clearResolver))
+    }
+
+    /// Takes back what instances left that died, and returns what is worth a line in the log.
+    mutating func clearLeftovers() throws(PrivilegedFailure) -> [SettingsNote] {
+        try notes(from: exchange(.clearLeftovers))
+    }
+
+    private func notes(from exchange: consuming PrivilegedExchange) throws(PrivilegedFailure) -> [SettingsNote] {
         switch exchange.reply {
         case .settingsCleared(let notes): return notes
         case let reply: throw reply.failure

@@ -1,4 +1,5 @@
 internal import Glibc
+internal import IPPacket
 
 /// Names a TUN device between the privileged side and the rest.
 struct DeviceIdentifier: Hashable, Codable, Sendable {
@@ -70,6 +71,13 @@ enum PrivilegedRequest: Equatable, Codable, Sendable {
     case restoreSettings(DeviceIdentifier)
     /// Take back the settings of a device; closing it does so too. Reply: `settingsCleared`.
     case clearSettings(DeviceIdentifier)
+    /// Point the machine's resolver at servers, one at least. A tunnel's interface that has an address may be named for it to
+    /// belong to. Reply: `resolver`.
+    case setResolver([TextCoded<IPAddress>], searchDomains: [String], link: InterfaceName?)
+    /// Point the machine's resolver back. Reply: `settingsCleared`.
+    case clearResolver
+    /// Take back what instances in this network namespace left that died. Reply: `settingsCleared`.
+    case clearLeftovers
 }
 
 /// What the privileged side answers.
@@ -92,6 +100,8 @@ enum PrivilegedReply: Equatable, Codable, Sendable {
     case settingsRestored(Int)
     /// Settings are not in force any more; what is worth a line in the log.
     case settingsCleared([SettingsNote])
+    /// The machine's resolver is pointed where it was to be; who keeps it, and what is worth a line in the log.
+    case resolver(ResolverKeeper, [SettingsNote])
     /// It could not be done.
     case failed(PrivilegedFailure)
 }

@@ -13,6 +13,10 @@ struct PrivilegedService: ~Copyable {
     var controlSockets: [ControlSocketIdentifier: ControlSocketFile] = [:]
     /// The settings in force; they are taken back when they go.
     var settings: [DeviceIdentifier: InterfaceSettings] = [:]
+    /// The machine's resolver while it is pointed at us; it is pointed back when this goes.
+    var resolver: MachineResolver?
+    /// The device that was made for it.
+    var resolverDevice: DeviceIdentifier?
 
     /// A service that has opened nothing yet.
     init(controlSocketFolder: String = "/var/run/wireguard", settingsPaths: SettingsPaths = SettingsPaths()) {
@@ -54,6 +58,10 @@ struct PrivilegedService: ~Copyable {
                 guard devices[identifier] != nil else { throw .unknownIdentifier }
                 return PrivilegedExchange(.settingsRestored(settings[identifier]?.restore() ?? 0))
             case .clearSettings(let identifier): return try clearSettings(of: identifier)
+            case .setResolver(let servers, let searchDomains, let link):
+                return try setResolver(servers.map(\.value), searchDomains, link: link)
+            case .clearResolver: return PrivilegedExchange(.settingsCleared(clearResolver()))
+            case .clearLeftovers: return try clearLeftovers()
             }
         } catch {
             return PrivilegedExchange(.failed(error))

@@ -24,6 +24,8 @@ import Testing
                         dns: DNSSettings(servers: [address("10.8.0.1")], matchDomains: ["corp.example"]))),
                 routing: RoutingOptions(table: .number(7), firewallMark: 9, endpoints: [address("192.0.2.1")])),
             .clearSettings(DeviceIdentifier(rawValue: 1)), .restoreSettings(DeviceIdentifier(rawValue: 1)),
+            .setResolver([TextCoded(address("127.0.0.1"))], searchDomains: ["a.example"], link: interfaceName("wg0")),
+            .setResolver([], searchDomains: [], link: nil), .clearResolver, .clearLeftovers,
             .openLinkNotices, .openNetlink(namespaceOf: nil), .openNetlink(namespaceOf: DeviceIdentifier(rawValue: 1)),
         ]
         for request in requests {
@@ -46,6 +48,7 @@ import Testing
                     firewallMark: 51_820, table: 51_820, maximumTransmissionUnit: 1_420, notes: [.leftoversRemoved])),
             .settingsCleared([.resolverFileChangedByOthers, .notUndone(.sourceValidMark, errno: 1)]),
             .settingsRestored(3), .failed(.settings(.refused(.add, .linkUp, errno: 17))),
+            .resolver(.resolvconf, [.leftoversRemoved]), .failed(.settings(.resolverInUse)),
             .netlink(isHome: false), .failed(.systemCall(SystemCallError("bind", errno: 98))),
             .failed(.controlSocketInUse), .failed(.unknownIdentifier), .failed(.unsuitableDescriptor),
         ]
