@@ -255,6 +255,16 @@ let wrongFlows: [WrongConfiguration] = [
 
 /// Wrong in the tunnel's file, or on the way to it.
 let wrongTunnels: [WrongConfiguration] = [
+    .init(
+        "{ tunnel: { config: 'FOLDER/wg0.conf' }, dns: { listen: ['127.0.0.1:53'], system: true,\n"
+            + "upstreams: [{ name: 'tunnel', url: 'udp://192.0.2.1' }] } }", quick: "[Interface]\nDNS = 10.8.0.1\n",
+        "2: dns.upstreams[0].name: another upstream is called \"tunnel\""),
+    .init(
+        "{ dns: { listen: ['127.0.0.1:54'],\n system: true, bootstrap: ['127.0.0.54'],\n"
+            + "upstreams: [{ name: 'a', url: 'udp://127.0.0.53' }] } }",
+        "2: dns.system: needs an address with port 53 in dns.listen: the machine's resolver asks at no other port",
+        "2: dns.system: cannot be with systemd-resolved (127.0.0.53) as an upstream or in dns.bootstrap: it would ask here"
+    ),
     .init("{ tunnel: {} }", "1: tunnel.config: missing"),
     .init("{ tunnel: { config: 'wg0.conf' } }", "1: tunnel.config: expected an absolute path or credential:NAME"),
     .init(

@@ -56,6 +56,11 @@ struct KnownNames {
         self.what = what
     }
 
+    /// Takes up names that something has which is not in the file.
+    mutating func admit(_ names: [String]) {
+        self.names += names
+    }
+
     /// Reads the name of something, which nothing before may have.
     mutating func define(_ field: ConfigurationField?) -> String? {
         guard let field, let name = field.identifier() else {

@@ -5,8 +5,8 @@ internal import Provider
 internal import WireGuard
 
 extension ConfigurationReader {
-    /// Reads `dns`.
-    static func dns(_ object: inout ConfigurationObject) -> DNSConfiguration {
+    /// Reads `dns`; `tunnel` is what may bring upstreams of its own.
+    static func dns(_ object: inout ConfigurationObject, _ tunnel: TunnelFileConfiguration?) -> DNSConfiguration {
         var dns = DNSConfiguration()
         dns.listen =
             object.field("listen")?.set { field in
@@ -21,6 +21,9 @@ extension ConfigurationReader {
                 }
             } ?? []
         var names = KnownNames(what: "upstream")
+        let system = object.field("system")
+        dns.setsSystemResolver = system?.boolean() ?? dns.setsSystemResolver
+        if dns.setsSystemResolver { names.admit(TunnelUpstreams(tunnel).names) }
         dns.upstreams =
             object.requiredField("upstreams")?.list("a list of one upstream at least", atLeast: 1) { field in
                 field.object { upstream(&$0, names: &names, hasBootstrap: bootstrap != nil) }
@@ -36,7 +39,7 @@ extension ConfigurationReader {
         dns.trustedForAD = object.field("trustAD")?.set { names.reference($0) } ?? []
         dns.dns64 = object.field("dns64")?.dns64() ?? dns.dns64
         dns.rebinding = object.field("rebinding")?.choice(DNSConfiguration.Rebinding.self) ?? dns.rebinding
-        dns.setsSystemResolver = object.field("system")?.boolean() ?? dns.setsSystemResolver
+        if dns.setsSystemResolver { system?.checkSystemResolver(dns) }
         _ = object.field("cache")?.object { cache(&$0, &dns) }
         rewriting(&object, &dns)
         return dns

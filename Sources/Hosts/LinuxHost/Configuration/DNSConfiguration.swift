@@ -36,6 +36,9 @@ public struct DNSConfiguration: Equatable, Sendable {
     public var bootstrap: [AddressAndPort] = []
     /// Which domains go to which upstreams. No domain is in two.
     public var routes: [Route] = []
+    /// The names of the upstreams that are asked about what has no route. Nil for those that no route names, or for all when each
+    /// is named by one.
+    public var defaultUpstreams: [String]?
     /// How long a question may take.
     public var timeout = Interval.seconds(5)
     /// How long a client's connection is kept that asks nothing.

@@ -18,7 +18,6 @@ public struct LoadedConfiguration: Sendable {
     public var unsupportedParts: [ConfigurationError] {
         var keys = ["filter", "proxies", "apps"]
         if value.dns == nil { keys.append("rules") }
-        if value.dns?.setsSystemResolver == true { keys.append("dns.system") }
         if value.rules?.lists.isEmpty == false { keys.append("rules.lists") }
         if value.rules?.files.isEmpty == false { keys.append("rules.files") }
         return keys.compactMap { key in
@@ -103,7 +102,7 @@ struct ConfigurationReader {
         var object = ConfigurationObject(members, root)
         configuration.device = object.field("device")?.object { Self.device(&$0) }
         configuration.tunnel = object.field("tunnel")?.object { Self.tunnel(&$0) }
-        configuration.dns = object.field("dns")?.object { Self.dns(&$0) }
+        configuration.dns = object.field("dns")?.object { Self.dns(&$0, configuration.tunnel) }
         configuration.rules = object.field("rules")?.object { Self.rules(&$0) }
         configuration.filter = object.field("filter")?.object { Self.filter(&$0) }
         var proxyNames = KnownNames(what: "proxy")

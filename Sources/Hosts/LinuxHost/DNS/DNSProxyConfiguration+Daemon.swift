@@ -14,6 +14,7 @@ extension DNSProxyConfiguration {
                     name: upstream.name, transport: ExchangeTransport(upstream.transport),
                     isTrustedForAuthenticData: dns.trustedForAD.contains(upstream.name))
             },
+            defaultUpstreams: dns.defaultUpstreams?.compactMap { indices[$0] },
             routes: dns.routes.map { route in
                 DomainRoute(
                     domains: route.domains.compactMap { try? DomainName(parsing: $0) },

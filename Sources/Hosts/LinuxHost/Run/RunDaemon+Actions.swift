@@ -93,12 +93,30 @@ extension RunDaemon {
     mutating func put(
         _ settings: PacketTunnelNetworkSettings?, as configuration: DaemonConfiguration
     ) -> NetworkSettingsError? {
-        guard let identifier = interface?.identifier else {
-            // Without an interface there is nothing to set.
-            return settings == nil || name == nil ? nil : .networkSettingsFailed
+        guard let settings else {
+            clearResolver()
+            appliedManner = nil
+            return clearDevice()
         }
-        guard var settings else { return clear(identifier) }
         let manner = settingsManner(of: configuration)
+        // The tunnel's own take its place, so it goes before.
+        if manner.resolver == nil { clearResolver() }
+        if let failure = putDevice(settings, manner) { return failure }
+        if let target = manner.resolver, target != appliedManner?.resolver || resolverKeeper == nil,
+            let failure = setResolver(target, settings)
+        {
+            return failure
+        }
+        appliedManner = manner
+        return nil
+    }
+
+    private mutating func putDevice(
+        _ settings: PacketTunnelNetworkSettings, _ manner: SettingsManner
+    ) -> NetworkSettingsError? {
+        // Without an interface there is nothing to set.
+        guard let identifier = interface?.identifier else { return name == nil ? nil : .networkSettingsFailed }
+        var settings = settings
         if !manner.bringsResolvers { settings.dnsSettings = nil }
         do throws(PrivilegedFailure) {
             let applied = try interface?.channel.applySettings(settings, routing: manner.routing, to: identifier)
@@ -107,7 +125,6 @@ extension RunDaemon {
                 log.error("cannot mark the UDP sockets: \(public: failure.description)")
             }
             self.applied = applied
-            appliedManner = manner
             return nil
         } catch {
             log.error(
@@ -117,9 +134,9 @@ extension RunDaemon {
         }
     }
 
-    private mutating func clear(_ identifier: DeviceIdentifier) -> NetworkSettingsError? {
+    private mutating func clearDevice() -> NetworkSettingsError? {
+        guard let identifier = interface?.identifier else { return nil }
         applied = nil
-        appliedManner = nil
         do throws(PrivilegedFailure) {
             let notes = try interface?.channel.clearSettings(of: identifier) ?? []
             for note in notes { log.error("\(public: note.description)") }
@@ -140,11 +157,12 @@ extension RunDaemon {
         log.info("\(count) addresses, routes and rules were gone and were added again")
     }
 
-    /// How a configuration wants settings put into force. The machine's resolvers are changed as wg-quick does it, unless the
-    /// configuration's own `dns` part says otherwise.
+    /// How a configuration wants settings put into force. The machine's resolvers are changed as wg-quick does it, unless there
+    /// is a part `dns`, which says where names are asked.
     func settingsManner(of configuration: DaemonConfiguration) -> SettingsManner {
         SettingsManner(
-            routing: routingOptions(of: configuration), bringsResolvers: configuration.dns?.setsSystemResolver ?? true)
+            routing: routingOptions(of: configuration), bringsResolvers: configuration.dns == nil,
+            resolver: ResolverTarget(configuration))
     }
 
     /// How routes are made for a configuration.
@@ -221,6 +239,7 @@ extension RunDaemon {
             text.workers = interface.workerCount
         }
         text.dns = dns?.status()
+        text.resolverKeeper = resolverKeeper
         withDeviceIfAny { device in
             text.listenPort = device.listenPort == 0 ? nil : device.listenPort
             text.firewallMark = device.firewallMark

@@ -116,9 +116,11 @@ extension RunDaemon {
                 "the interface's name, the control socket, the offloads, the log and dns.workers change at the next start only"
             )
         }
+        releaseResolver(before: new)
         do throws(StartFailure) {
             try changeProxy(to: new)
         } catch {
+            putAgain(as: configuration)
             return log.error("the configuration was not taken over: \(private: error.description)")
         }
         let request = makeRequest(for: new)
@@ -128,7 +130,7 @@ extension RunDaemon {
 
     /// Makes the DNS proxy what a configuration says: starts it, changes it or ends it. It succeeds whole or changes nothing.
     private mutating func changeProxy(to new: DaemonConfiguration) throws(StartFailure) {
-        switch (dns, new.dns) {
+        switch (dns, new.proxyConfiguration) {
         case (nil, nil): break
         case (let service?, let wanted?): try service.reload(wanted, new.rules)
         case (let service?, nil):
@@ -151,9 +153,11 @@ extension RunDaemon {
     ) {
         let index = candidates.firstIndex { $0.id == id }
         let candidate = index.map { candidates.remove(at: $0).configuration }
+        // The provider knows nothing of tables and resolvers, and peers may be where routes lead to now.
         switch result {
         case .success(let summary):
             if let candidate { configuration = candidate }
+            putAgain(as: configuration)
             log.info(
                 "the configuration was read again: \(summary.addedPeers) peers added, \(summary.removedPeers) removed, \(summary.changedPeers) changed"
             )
@@ -161,14 +165,7 @@ extension RunDaemon {
             log.error("the configuration was not taken over: \(failure)")
             // What was under way with the old one was fine; so it can be had again.
             if candidate != nil { try? changeProxy(to: configuration) }
-        }
-        // The provider knows nothing of tables and resolvers, and peers may be where routes lead to now.
-        let manner = settingsManner(of: configuration)
-        switch provider.status {
-        case .connected, .reasserting:
-            guard let settings = provider.currentStatus.settings, appliedManner != manner else { break }
-            _ = put(settings, as: configuration)
-        default: break
+            putAgain(as: configuration)
         }
     }
 }

@@ -37,7 +37,7 @@ public struct RunDaemon: ~Copyable {
     /// Nil once it was closed, and for sockets only.
     var interface: TunnelInterface?
     /// The way to the privileged side for sockets only; an interface has one of its own.
-    private var channel: InProcessPrivilegedChannel?
+    var channel: InProcessPrivilegedChannel?
     /// Where `wg` asks; nil without an interface.
     var control: ControlServer?
     /// The DNS proxy; nil when the configuration wants none.
@@ -55,6 +55,8 @@ public struct RunDaemon: ~Copyable {
     /// The settings that are in force, and how they were put into force.
     var applied: AppliedSettings?
     var appliedManner: SettingsManner?
+    /// Who keeps the machine's resolver while it is pointed here.
+    var resolverKeeper: ResolverKeeper?
     /// Addresses that wait for their equivalent in a network that has only IPv6, by the look-up for it.
     var remaps: [UInt64: IPAddress] = [:]
     var isDevicePaused = false
@@ -93,7 +95,7 @@ public struct RunDaemon: ~Copyable {
             try NameResolution()
         }
         // Before what leaves traces on the machine: a port that is taken must not leave a control socket behind.
-        let dns = try configuration.dns.map { (dns) throws(StartFailure) in
+        let dns = try configuration.proxyConfiguration.map { (dns) throws(StartFailure) in
             try DNSService(dns, configuration.rules, inbox: queries, log: log)
         }
         let openings =
@@ -136,6 +138,7 @@ public struct RunDaemon: ~Copyable {
     public consuming func run() throws(SystemCallError) -> Int32 {
         var events = EventBuffer(capacity: 64)
         do throws(SystemCallError) {
+            clearLeftovers()
             perform(sequence.begin())
             // Without commands before it the tunnel starts at once.
             settle()
@@ -340,6 +343,7 @@ public struct RunDaemon: ~Copyable {
 
     /// Takes back what is left of the settings, and lets go of the interface, which disappears.
     mutating func closeInterface() {
+        clearResolver()
         dns?.serve(nil)
         guard var interface = interface.take() else { return }
         for note in (try? interface.channel.clearSettings(of: interface.identifier)) ?? [] {
@@ -364,12 +368,4 @@ public struct RunDaemon: ~Copyable {
         case .none: true
         }
     }
-}
-
-/// How network settings are put into force, beside what they are: the provider knows nothing of it.
-struct SettingsManner: Equatable {
-    /// How routes are made.
-    var routing: RoutingOptions
-    /// True when the machine's resolvers are changed.
-    var bringsResolvers: Bool
 }

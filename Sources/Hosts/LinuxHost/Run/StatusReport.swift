@@ -48,6 +48,9 @@ public struct StatusReport: Sendable {
             lines.append("  dropped: \(counts.joined(separator: ", "))")
         }
         if let dns = root.object("dns") { lines += ["", "dns:"] + Self.lines(dns) }
+        if let keeper = root.string("systemResolver") {
+            lines.append("  machine's resolver: asks here, by way of \(keeper)")
+        }
         for peer in root.objects("peers") {
             lines += ["", "peer: \(peer.string("publicKey") ?? "")"] + Self.lines(peer, now)
         }

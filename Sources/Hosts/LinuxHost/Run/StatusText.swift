@@ -28,6 +28,8 @@ struct StatusText {
     var drops: [(DropReason, UInt64)] = []
     /// How the DNS proxy is doing; nil without one.
     var dns: DNSServiceStatus?
+    /// Who keeps the machine's resolver while it is pointed here; nil when it is not.
+    var resolverKeeper: ResolverKeeper?
     /// The line.
     var json: JSONText {
         var members: [(String, JSONText)] = [
@@ -46,6 +48,7 @@ struct StatusText {
         members.append(("workers", .number(UInt64(workers))))
         members.append(("offloads", offloads.map { Self.offloads($0) } ?? .null))
         members.append(("dns", dns?.json ?? .null))
+        members.append(("systemResolver", .optional(resolverKeeper?.rawValue)))
         members.append(("peers", .array(status.peers.map { peer($0) })))
         members.append(("drops", .object(drops.map { ("\($0.0)", JSONText.number($0.1)) })))
         return .object(members)
