@@ -4,10 +4,10 @@ import json
 import os
 import signal
 import socket
-import subprocess
 from typing import TYPE_CHECKING, Iterable, Optional, Union
 
 import commands
+from daemon_process import DaemonProcess
 from waiting import CheckFailure, expect, expect_equal, wait_until
 
 if TYPE_CHECKING:
@@ -16,17 +16,16 @@ if TYPE_CHECKING:
 Upstreams = Union[str, dict, Iterable[Union[str, dict]]]
 
 
-class DNSDaemon:
+class DNSDaemon(DaemonProcess):
     """A daemon in a testbed's namespace, under a configuration of its own."""
 
     def __init__(self, testbed: "DNSTestbed", name: str):
         """`name` is part of the names of its files."""
-        self.testbed = testbed
+        super().__init__(testbed)
         self.name = name
         self.path = testbed.file(f"{name}.json5")
         self.socket = testbed.file(f"{name}.sock")
         self.log_path = testbed.file(f"{name}.log")
-        self.process: "Optional[subprocess.Popen]" = None
 
     def write(self, upstreams: Upstreams, rules: "Iterable[str]" = (), *, blocked: "Optional[str]" = None,
               level: str = "debug", **dns) -> None:
@@ -54,46 +53,10 @@ class DNSDaemon:
     def launch(self) -> None:
         """Starts the process and waits for nothing."""
         notify_path = self.testbed.file(f"{self.name}.notify")
-        self._notifications = self.testbed.enter(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM))
-        self._notifications.bind(notify_path)
-        self._notifications.setblocking(False)
-        self._heard: "list[str]" = []
-        with open(self.log_path, "ab") as log:
-            self.process = self.testbed.start(
-                self.testbed.network, *self.testbed.command, "run", "--config", self.path, stdin=subprocess.DEVNULL,
-                stdout=log, stderr=log, env={**os.environ, "NOTIFY_SOCKET": notify_path})
-        self.testbed.keep_log(self.log_path)
-
-    def notifications(self) -> "list[str]":
-        """What the service manager was told until now."""
-        while True:
-            try:
-                self._heard += self._notifications.recv(4096).decode().splitlines()
-            except BlockingIOError:
-                return self._heard
-
-    def wait_until_ready(self, seconds: float = 30.0) -> None:
-        """Waits until the daemon has said that everything is up."""
-        def ready() -> bool:
-            self.expect_running()
-            return "READY=1" in self.notifications()
-
-        wait_until(ready, "the daemon saying READY=1", seconds, detail=self.tail)
-
-    @property
-    def pid(self) -> int:
-        """The daemon's process."""
-        return self.process.pid
-
-    def expect_running(self) -> None:
-        """Fails the check when the daemon has ended."""
-        if self.process.poll() is not None:
-            raise CheckFailure(f"the daemon ended by itself with status {self.process.returncode}: {self.tail()}")
-
-    def signal(self, number: int) -> None:
-        """Sends a signal to the daemon."""
-        self.expect_running()
-        os.kill(self.pid, number)
+        self.begin(
+            lambda **options: self.testbed.start(
+                self.testbed.network, *self.testbed.command, "run", "--config", self.path, **options,
+                env={**os.environ, "NOTIFY_SOCKET": notify_path}), notify_path)
 
     def stop(self, seconds: float = 10.0) -> None:
         """Asks the daemon to end, which it must with status 0 and leaving nothing behind."""
@@ -103,27 +66,6 @@ class DNSDaemon:
         expect_equal(self.process.returncode, 0, f"the status after SIGTERM ({self.tail()})")
         expect(not os.path.exists(self.socket), "the daemon left its control socket behind")
         wait_until(lambda: not commands.group_is_alive(self.process), "the daemon's other processes ending", 2)
-
-    def reload(self, expected: str = "the configuration was read again") -> None:
-        """Has the configuration read again and waits until the daemon says that, or something else."""
-        before = self.log().count(expected)
-        self.signal(signal.SIGHUP)
-        self.wait_for_line(expected, before + 1)
-
-    # What it says
-
-    def log(self) -> str:
-        """All that it wrote."""
-        with open(self.log_path, errors="replace") as log:
-            return log.read()
-
-    def tail(self) -> str:
-        """The end of what it wrote, on one line."""
-        return " / ".join(self.log().splitlines()[-6:]) or "(nothing printed)"
-
-    def wait_for_line(self, part: str, count: int = 1, seconds: float = 10.0) -> None:
-        """Waits until it has written something so often."""
-        wait_until(lambda: self.log().count(part) >= count, f"the log saying {part!r}", seconds, detail=self.tail)
 
     def status(self) -> dict:
         """What it answers to programs that ask how it is."""
