@@ -1,6 +1,5 @@
 internal import ByteAccess
 internal import DNSProxy
-internal import Glibc
 internal import Provider
 
 /// The DNS proxy on Linux: the thread that it runs in, with an event loop of its own.
@@ -34,10 +33,9 @@ internal import Provider
     private var tunnel: TunnelAnswers?
     private var output = [UInt8](repeating: 0, count: DNSProxyProvider.answerCapacity)
 
-    private let orderGiven: WakeUp
-    private let orderDone: UnsafeMutablePointer<sem_t>
+    private let orders: ThreadOrders
     private var order: (() -> Void)?
-    private var thread: pthread_t?
+    private var thread: OwnThread?
     private var isEnding = false
 
     /// Opens what a configuration asks for. Nothing is answered before `start`.
@@ -47,7 +45,7 @@ internal import Provider
         _ configuration: DNSConfiguration, _ rules: RuleConfiguration?, inbox: QueryInbox, log: Log
     ) throws(StartFailure) {
         let shared = try Self.watching { () throws(SystemCallError) in try SharedProxy() }
-        let orderGiven = try Self.watching { () throws(SystemCallError) in try WakeUp() }
+        let orders = try Self.watching { () throws(SystemCallError) in try ThreadOrders() }
         let loop = try Self.watching { () throws(SystemCallError) in try EventLoop() }
         let servers = try Self.openServers(of: configuration, shared, inbox, log)
         let clients: ClientSide
@@ -65,13 +63,9 @@ internal import Provider
         workers = configuration.workers
         self.configuration = configuration
         self.loop = loop
-        self.orderGiven = orderGiven
+        self.orders = orders
         self.clients = clients
         self.servers = servers
-        unsafe orderDone = .allocate(capacity: 1)
-        unsafe orderDone.initialize(to: sem_t())
-        // A semaphore between threads that starts at zero is always accepted.
-        unsafe sem_init(orderDone, 0, 0)
     }
 
     private static func openServers(
@@ -90,37 +84,16 @@ internal import Provider
         try StartFailure.wrapping("cannot watch for DNS queries", body)
     }
 
-    deinit {
-        // The thread has ended, or never began: nobody uses the semaphore any more.
-        unsafe sem_destroy(orderDone)
-        unsafe orderDone.deallocate()
-    }
-
     // MARK: For the owner's thread
 
     /// Starts the threads.
     func start() throws(SystemCallError) {
-        try loop.register(orderGiven.descriptor, token: Token.order, interest: .readable)
+        try loop.register(orders.wakeUp.descriptor, token: Token.order, interest: .readable)
         try loop.register(shared.wakeUp.descriptor, token: Token.proxy, interest: .readable)
         try loop.register(inbox.wakeUp.descriptor, token: Token.inbox, interest: .readable)
         try clients.register(with: loop)
         try clients.startWorkers()
-        // The thread takes over a reference, which it gives up when it ends.
-        let reference = unsafe Unmanaged.passRetained(self)
-        var thread = pthread_t()
-        let error = unsafe pthread_create(
-            &thread, nil,
-            { argument in
-                guard let argument = unsafe argument else { return nil }
-                // What `start` passed.
-                unsafe Unmanaged<DNSService>.fromOpaque(argument).takeRetainedValue().run()
-                return nil
-            }, reference.toOpaque())
-        guard error == 0 else {
-            unsafe reference.release()
-            throw SystemCallError("pthread_create", errno: error)
-        }
-        self.thread = thread
+        thread = try OwnThread { self.run() }
     }
 
     /// Answers what comes out of a TUN device too; with nil no more.
@@ -180,7 +153,7 @@ internal import Provider
     /// Ends the threads. Who waits for an answer is told that there is nobody.
     func stop() {
         inbox.isOpen = false
-        guard let thread else { return }
+        guard isRunning else { return }
         onThread {
             shared.withProxy { $0.stop(.providerDisabled, at: HostClock.now()) }
             act()
@@ -189,19 +162,23 @@ internal import Provider
             tunnel = nil
             isEnding = true
         }
-        pthread_join(thread, nil)
-        self.thread = nil
+        if let thread = thread.take() { thread.join() }
     }
 
     /// Runs `body` on the proxy's thread, between two turns, and waits for it.
     private func onThread(_ body: () -> Void) {
-        guard thread != nil else { return body() }
+        guard isRunning else { return body() }
         withoutActuallyEscaping(body) { body in
             order = body
-            orderGiven.signal()
-            // Only a signal handler interrupts the wait, and there is none; to wait again is right in any case.
-            while unsafe sem_wait(orderDone) != 0 {}
+            orders.give()
             order = nil
+        }
+    }
+
+    private var isRunning: Bool {
+        switch thread {
+        case .some: true
+        case .none: false
         }
     }
 
@@ -220,7 +197,7 @@ internal import Provider
             for index in 0..<events.count {
                 let event = events[index]
                 switch event.token {
-                case Token.order: isOrdered = orderGiven.clear()
+                case Token.order: isOrdered = orders.wakeUp.clear()
                 case Token.proxy: _ = shared.wakeUp.clear()
                 case Token.inbox: readInbox()
                 default:
@@ -232,7 +209,7 @@ internal import Provider
             if isOrdered {
                 order?()
                 if !isEnding { act() }
-                unsafe sem_post(orderDone)
+                orders.carriedOut()
             }
         }
     }

@@ -1,5 +1,4 @@
 internal import DNSProxy
-internal import Glibc
 internal import Provider
 
 /// The DNS proxy, which the threads that read queries use one at a time, with the clients that wait for its answers.
@@ -15,36 +14,20 @@ internal import Provider
     var datagramClients = DatagramClients()
     /// Readable when the proxy's own thread is to take its actions.
     let wakeUp: WakeUp
-    private let mutex: UnsafeMutablePointer<pthread_mutex_t>
+    private let mutex = ThreadLock()
 
     init() throws(SystemCallError) {
         wakeUp = try WakeUp()
         proxy = DNSProxyProvider()
-        unsafe mutex = .allocate(capacity: 1)
-        unsafe mutex.initialize(to: pthread_mutex_t())
-        // The default attributes are always accepted.
-        unsafe pthread_mutex_init(mutex, nil)
-    }
-
-    deinit {
-        // Nobody has a reference any more, so nobody holds the lock.
-        unsafe pthread_mutex_destroy(mutex)
-        unsafe mutex.deallocate()
     }
 
     /// Waits for the proxy.
     @inline(__always)
-    func lock() {
-        // Initialized as long as the object lives.
-        unsafe pthread_mutex_lock(mutex)
-    }
+    func lock() { mutex.lock() }
 
     /// Gives the proxy back.
     @inline(__always)
-    func unlock() {
-        // As above; the caller holds it.
-        unsafe pthread_mutex_unlock(mutex)
-    }
+    func unlock() { mutex.unlock() }
 
     /// Calls `body` with the proxy, alone.
     func withProxy<Result>(_ body: (inout DNSProxyProvider) -> Result) -> Result {

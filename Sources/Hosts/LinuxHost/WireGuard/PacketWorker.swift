@@ -1,5 +1,3 @@
-internal import CLinux
-internal import Glibc
 internal import OpenSSLCrypto
 internal import Synchronization
 
@@ -30,9 +28,8 @@ internal import Synchronization
     }
 
     private let shared: SharedDevice
-    private let wakeUp: WakeUp
-    private let done: UnsafeMutablePointer<sem_t>
-    private var thread: pthread_t?
+    private let orders: ThreadOrders
+    private var thread: OwnThread?
     private var order = Order.none
     /// What sockets travel in, in both directions.
     private var parcel: UDPSocketPair?
@@ -46,49 +43,24 @@ internal import Synchronization
         tun: consuming TUNDevice, shared: SharedDevice, cryptography: OpenSSLCryptography, offloads: Offloads,
         queries: QueryInbox?
     ) throws(SystemCallError) {
-        let wakeUp = try WakeUp()
+        let orders = try ThreadOrders()
         let loop = try EventLoop()
         let path = PacketPath(
             tun: tun, shared: shared, cryptography: cryptography, offloads: offloads, queries: queries)
         try loop.register(path.tun.descriptor, token: Token.tun, interest: .readable)
-        try loop.register(wakeUp.descriptor, token: Token.wakeUp, interest: .readable)
+        try loop.register(orders.wakeUp.descriptor, token: Token.wakeUp, interest: .readable)
         published = Mutex(path.offloadState)
         self.shared = shared
-        self.wakeUp = wakeUp
+        self.orders = orders
         self.loop = loop
         self.path = path
-        unsafe done = .allocate(capacity: 1)
-        unsafe done.initialize(to: sem_t())
-        // A semaphore between threads that starts at zero is always accepted.
-        unsafe sem_init(done, 0, 0)
-    }
-
-    deinit {
-        // The thread has ended, or never began: nobody uses the semaphore any more.
-        unsafe sem_destroy(done)
-        unsafe done.deallocate()
     }
 
     // MARK: For the owner's thread
 
     /// Starts the thread. Signals are left to the owner's.
     func start() throws(SystemCallError) {
-        // The thread takes over a reference, which it gives up when it ends.
-        let reference = unsafe Unmanaged.passRetained(self)
-        var thread = pthread_t()
-        let error = unsafe pthread_create(
-            &thread, nil,
-            { argument in
-                guard let argument = unsafe argument else { return nil }
-                // What `start` passed.
-                unsafe Unmanaged<PacketWorker>.fromOpaque(argument).takeRetainedValue().run()
-                return nil
-            }, reference.toOpaque())
-        guard error == 0 else {
-            unsafe reference.release()
-            throw SystemCallError("pthread_create", errno: error)
-        }
-        self.thread = thread
+        thread = try OwnThread { self.run() }
     }
 
     /// Gives the worker these sockets, or none, and returns those that it had. It no longer watches them.
@@ -102,10 +74,9 @@ internal import Synchronization
 
     /// Ends the thread and waits for its end. The descriptors are closed with the worker.
     func stop() {
-        guard let thread else { return }
+        guard let thread = thread.take() else { return }
         give(.stop)
-        pthread_join(thread, nil)
-        self.thread = nil
+        thread.join()
     }
 
     /// What became of the offloads on this worker's way.
@@ -114,9 +85,7 @@ internal import Synchronization
     /// Hands an order over and waits until it is carried out.
     private func give(_ order: Order) {
         self.order = order
-        wakeUp.signal()
-        // Only a signal handler interrupts the wait, and there is none; to wait again is right in any case.
-        while unsafe sem_wait(done) != 0 {}
+        orders.give()
     }
 
     // MARK: The thread
@@ -136,7 +105,7 @@ internal import Synchronization
                 case Token.tun: readTUN()
                 case Token.socketV4: readSocket(.v4)
                 case Token.socketV6: readSocket(.v6)
-                default: if wakeUp.clear(), carryOut() { return }
+                default: if orders.wakeUp.clear(), carryOut() { return }
                 }
             }
             shared.wakeIfNeeded()
@@ -167,8 +136,7 @@ internal import Synchronization
         let isEnd = order == .stop
         if order == .exchangeSockets { exchange() }
         order = .none
-        // The owner waits for it.
-        unsafe sem_post(done)
+        orders.carriedOut()
         return isEnd
     }
 

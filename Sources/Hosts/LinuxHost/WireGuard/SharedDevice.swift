@@ -1,4 +1,3 @@
-internal import Glibc
 internal import OpenSSLCrypto
 internal import Provider
 internal import WireGuard
@@ -17,36 +16,20 @@ internal import WireGuard
     let wakeUp: WakeUp
     /// When the first worker will look at the device by itself; nil while it is awake or was woken already.
     private var alarm: Instant?
-    private let mutex: UnsafeMutablePointer<pthread_mutex_t>
+    private let mutex = ThreadLock()
 
     init(_ device: consuming Device<OpenSSLCryptography>) throws(SystemCallError) {
         wakeUp = try WakeUp()
         self.device = device
-        unsafe mutex = .allocate(capacity: 1)
-        unsafe mutex.initialize(to: pthread_mutex_t())
-        // The default attributes are always accepted.
-        unsafe pthread_mutex_init(mutex, nil)
-    }
-
-    deinit {
-        // Nobody has a reference any more, so nobody holds the lock.
-        unsafe pthread_mutex_destroy(mutex)
-        unsafe mutex.deallocate()
     }
 
     /// Waits for the device.
     @inline(__always)
-    func lock() {
-        // Initialized as long as the object lives.
-        unsafe pthread_mutex_lock(mutex)
-    }
+    func lock() { mutex.lock() }
 
     /// Gives the device back.
     @inline(__always)
-    func unlock() {
-        // As above; the caller holds it.
-        unsafe pthread_mutex_unlock(mutex)
-    }
+    func unlock() { mutex.unlock() }
 
     /// Until when the first worker may sleep; nil for as long as nobody wakes it. A time that has come means that there is
     /// something to do at once.

@@ -1,5 +1,3 @@
-internal import CLinux
-internal import Glibc
 internal import Synchronization
 
 /// A further thread that reads queries by UDP, from sockets of its own at the same addresses, and sends those answers that there are at
@@ -14,7 +12,7 @@ internal import Synchronization
 
     private let shared: SharedProxy
     private let wakeUp: WakeUp
-    private var thread: pthread_t?
+    private var thread: OwnThread?
     private var loop: EventLoop
     private var service = DatagramService()
     private var sockets: [DatagramSocket] = []
@@ -34,7 +32,7 @@ internal import Synchronization
 
     /// Watches these sockets and no others. Only while it is stopped. When it throws, it watches what it watched before.
     func watch(_ new: [DatagramSocket]) throws(SystemCallError) {
-        precondition(thread == nil, "a worker that runs has its sockets")
+        precondition(!isRunning, "a worker that runs has its sockets")
         var added: [DatagramSocket] = []
         for socket in new where !sockets.contains(where: { $0 === socket }) {
             do throws(SystemCallError) {
@@ -54,36 +52,22 @@ internal import Synchronization
 
     /// Starts the thread. Signals are left to the owner's.
     func start() throws(SystemCallError) {
-        precondition(thread == nil, "a worker that runs already")
-        var attributes = pthread_attr_t()
-        // The pointers live for each call; the size is above the least that is allowed.
-        unsafe pthread_attr_init(&attributes)
-        defer { unsafe pthread_attr_destroy(&attributes) }
-        unsafe pthread_attr_setstacksize(&attributes, Self.stackSize)
-        // The thread takes over a reference, which it gives up when it ends.
-        let reference = unsafe Unmanaged.passRetained(self)
-        var thread = pthread_t()
-        let error = unsafe pthread_create(
-            &thread, &attributes,
-            { argument in
-                guard let argument = unsafe argument else { return nil }
-                // What `start` passed.
-                unsafe Unmanaged<QueryWorker>.fromOpaque(argument).takeRetainedValue().run()
-                return nil
-            }, reference.toOpaque())
-        guard error == 0 else {
-            unsafe reference.release()
-            throw SystemCallError("pthread_create", errno: error)
-        }
-        self.thread = thread
+        precondition(!isRunning, "a worker that runs already")
+        thread = try OwnThread(stackSize: Self.stackSize) { self.run() }
     }
 
     /// Ends the thread, if there is one, and waits for its end. What it did not read stays in the sockets.
     func stop() {
-        guard let thread else { return }
+        guard let thread = thread.take() else { return }
         wakeUp.signal()
-        pthread_join(thread, nil)
-        self.thread = nil
+        thread.join()
+    }
+
+    private var isRunning: Bool {
+        switch thread {
+        case .some: true
+        case .none: false
+        }
     }
 
     /// What became of its datagrams.
