@@ -4,8 +4,8 @@ public import SecureStream
 
 /// What connections to servers have in common for the host that moves their bytes, whatever is spoken on them.
 public protocol DNSConnection: ~Copyable {
-    /// What happened since the last call.
-    mutating func takeEvents() -> [ConnectionEvent]
+    /// The next thing that happened; nil when the owner has been told everything.
+    mutating func nextEvent() -> ConnectionEvent?
     /// How many exchanges are under way.
     var exchangeCount: Int { get }
     /// True when another query can be sent.
@@ -14,9 +14,11 @@ public protocol DNSConnection: ~Copyable {
     var isBusy: Bool { get }
     /// True when the connection is over.
     var isOver: Bool { get }
-    /// How many bytes there are for the socket.
+    /// How many bytes there are for the socket: 0 when there are none, and otherwise at least one. Queries that were sent since bytes
+    /// were taken are not made into bytes yet.
     var outgoingCount: Int { get }
-    /// Moves bytes for the socket to the start of `output`; returns how many, 0 when there are none.
+    /// Moves bytes for the socket to the start of `output`; returns how many, 0 when there are none. All queries since the last call go
+    /// together, in as few TLS records as they fit in. There may be events afterwards.
     mutating func nextOutgoing(into output: inout MutableRawSpan) -> Int
     /// Sends a query, padded when the stream is encrypted.
     mutating func send(_ query: RawSpan, exchange: ExchangeID, deadline: Instant, at now: Instant) throws(SendError)
@@ -34,4 +36,13 @@ public protocol DNSConnection: ~Copyable {
     var nextDeadline: Instant? { get }
     /// Does what is due.
     mutating func handleDeadlines(at now: Instant)
+}
+
+extension DNSConnection where Self: ~Copyable {
+    /// All that happened since the last call.
+    public mutating func takeEvents() -> [ConnectionEvent] {
+        var all: [ConnectionEvent] = []
+        while let event = nextEvent() { all.append(event) }
+        return all
+    }
 }

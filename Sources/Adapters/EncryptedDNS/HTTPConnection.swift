@@ -10,7 +10,7 @@ public typealias DoHConnection = HTTPConnection<TLSClient>
 /// A connection to an HTTP/2 server on which each query is a stream of its own.
 ///
 /// It has no socket and no clock. Bytes from the socket go into ``receive(_:at:)``; afterwards, and after every other call,
-/// ``takeEvents()`` says what happened and ``nextOutgoing(into:)`` has bytes for the socket. Queries that come before the server has
+/// ``nextEvent()`` says what happened and ``nextOutgoing(into:)`` has bytes for the socket. Queries that come before the server has
 /// proved who it is wait here, and are not written anywhere when it does not. Until its SETTINGS say how many streams it allows, there
 /// is one (RFC 9113 §5.1.2).
 ///
@@ -20,20 +20,26 @@ public struct HTTPConnection<Stream: ByteStream & ~Copyable>: ~Copyable, DNSConn
     private var session: HTTPSession
     private let target: DoHTarget
     private var progress: ConnectionProgress
+    /// When the first query was sent that the session has not put into frames yet; nil when there is none.
+    private var unwritten: Instant?
+    /// Room for frames on their way into the stream.
+    private var frames: [UInt8] = []
+    /// Room for what the server says.
+    private var plaintext: [UInt8] = []
 
     /// A connection over a stream that has just been begun.
     public init(
         _ stream: consuming Stream, target: DoHTarget, limits: ConnectionLimits = ConnectionLimits(), at now: Instant
     ) throws(ConnectionError) {
-        session = try HTTPSession(limits)
+        session = try HTTPSession(limits, target)
         self.stream = stream
         self.target = target
         progress = ConnectionProgress(limits, at: now)
         if self.stream.state == .established { becomeOpen(at: now) }
     }
 
-    /// What happened since the last call.
-    public mutating func takeEvents() -> [ConnectionEvent] { progress.takeEvents() }
+    /// The next thing that happened; nil when the owner has been told everything.
+    public mutating func nextEvent() -> ConnectionEvent? { progress.nextEvent() }
 
     /// How many exchanges are under way.
     public var exchangeCount: Int { progress.exchanges.count }
@@ -55,11 +61,18 @@ public struct HTTPConnection<Stream: ByteStream & ~Copyable>: ~Copyable, DNSConn
         progress.phase != .over && !progress.isSuspect && session.takesRequests && !canTakeMore
     }
 
-    /// How many bytes there are for the socket.
-    public var outgoingCount: Int { stream.outgoingCount }
+    /// How many bytes there are for the socket; 1 when queries are not in frames yet, and nothing else is there.
+    public var outgoingCount: Int {
+        let count = stream.outgoingCount
+        return count == 0 && unwritten != nil && progress.phase == .open ? 1 : count
+    }
 
-    /// Moves bytes for the socket to the start of `output`; returns how many, 0 when there are none.
-    public mutating func nextOutgoing(into output: inout MutableRawSpan) -> Int { stream.nextOutgoing(into: &output) }
+    /// Moves bytes for the socket to the start of `output`; returns how many, 0 when there are none. The queries that were sent since
+    /// the last call go together.
+    public mutating func nextOutgoing(into output: inout MutableRawSpan) -> Int {
+        if let unwritten { pump(at: unwritten) }
+        return stream.nextOutgoing(into: &output)
+    }
 
     /// Sends a query, padded when the stream is encrypted.
     ///
@@ -78,14 +91,15 @@ public struct HTTPConnection<Stream: ByteStream & ~Copyable>: ~Copyable, DNSConn
         (message[0], message[1]) = (0, 0)
         let key: Int32
         do throws(ConnectionError) {
-            key = try session.submit(message, to: target)
+            key = try session.submit(message, queryID: query.bigEndianUInt16(at: 0), to: target)
         } catch {
             throw .closed
         }
         progress.exchanges.add(
             exchange, key: key, queryID: query.bigEndianUInt16(at: 0), deadline: deadline,
             patience: progress.limits.patience, at: now)
-        pump(at: now)
+        progress.noteIdleness(at: now)
+        if unwritten == nil { unwritten = now }
     }
 
     /// Nobody waits for this exchange any more. It ends without an event.
@@ -146,7 +160,8 @@ public struct HTTPConnection<Stream: ByteStream & ~Copyable>: ~Copyable, DNSConn
     }
 
     private mutating func readAll(at now: Instant) {
-        var scratch = InlineArray<4096, UInt8>(repeating: 0)
+        var scratch = takeBuffer(&plaintext)
+        defer { swap(&scratch, &plaintext) }
         while progress.phase == .open {
             let result: TLSReadResult
             do throws(TLSError) {
@@ -175,6 +190,7 @@ public struct HTTPConnection<Stream: ByteStream & ~Copyable>: ~Copyable, DNSConn
     /// Writes what the session has to say, and ends the connection when there is nothing more to it.
     private mutating func pump(at now: Instant) {
         guard progress.phase == .open else { return }
+        unwritten = nil
         do throws(ConnectionError) {
             try write()
         } catch {
@@ -190,12 +206,16 @@ public struct HTTPConnection<Stream: ByteStream & ~Copyable>: ~Copyable, DNSConn
     }
 
     private mutating func write() throws(ConnectionError) {
-        let bytes = try session.takeOutgoing()
+        var bytes: [UInt8] = []
+        swap(&bytes, &frames)
+        bytes.removeAll(keepingCapacity: bytes.capacity <= 65_536)
+        try session.takeOutgoing(into: &bytes)
         do throws(TLSError) {
             if !bytes.isEmpty { try stream.write(bytes.span.octets) }
         } catch {
             throw ConnectionError(error)
         }
+        swap(&bytes, &frames)
     }
 
     private mutating func end(_ error: ConnectionError) {
@@ -209,17 +229,14 @@ public struct HTTPConnection<Stream: ByteStream & ~Copyable>: ~Copyable, DNSConn
     }
 
     private mutating func takeOutcomes() {
-        for (key, outcome) in session.streams.takeOutcomes() {
+        while let (key, outcome) = session.streams.nextOutcome() {
             guard let entry = progress.exchanges.remove(key: key) else { continue }
             switch outcome {
             case .success(let response):
-                var message = response.body
-                message[0] = UInt8(truncatingIfNeeded: entry.queryID >> 8)
-                message[1] = UInt8(truncatingIfNeeded: entry.queryID)
                 progress.tell(
                     .answer(
                         ServerAnswer(
-                            exchange: entry.id, message: message, freshness: response.freshness)))
+                            exchange: entry.id, message: response.message, freshness: response.freshness)))
             case .failure(let error): progress.tell(.failed(entry.id, error))
             }
         }

@@ -12,7 +12,7 @@ public typealias StreamConnection = PipelinedConnection<PlainStream>
 /// A connection to a server on which many queries are under way, and answers come in any order (RFC 7766 §6.2.1.1).
 ///
 /// It has no socket and no clock. Bytes from the socket go into ``receive(_:at:)``; afterwards, and after every other call,
-/// ``takeEvents()`` says what happened and ``nextOutgoing(into:)`` has bytes for the socket. Queries that come before the server has
+/// ``nextEvent()`` says what happened and ``nextOutgoing(into:)`` has bytes for the socket. Queries that come before the server has
 /// proved who it is wait here, and are not written anywhere when it does not.
 ///
 /// Each query has an ID of the connection's own on the wire, so that equal IDs of clients do not meet.
@@ -20,9 +20,11 @@ public struct PipelinedConnection<Stream: ByteStream & ~Copyable>: ~Copyable, DN
     private var stream: Stream
     private var progress: ConnectionProgress
     private var reader = FramedMessageReader()
+    /// Room for what the server says.
+    private var plaintext: [UInt8] = []
     /// The message whose end has not come.
     private var partial: [UInt8] = []
-    /// What is to be written when the handshake is done.
+    /// Messages that are to be written when the handshake is done, and bytes are taken.
     private var waiting: [UInt8] = []
     private var lastKey: UInt16 = 0
     /// How many messages came that nobody waited for: late answers, for the most part.
@@ -35,8 +37,8 @@ public struct PipelinedConnection<Stream: ByteStream & ~Copyable>: ~Copyable, DN
         if self.stream.state == .established { progress.becomeOpen(at: now) }
     }
 
-    /// What happened since the last call.
-    public mutating func takeEvents() -> [ConnectionEvent] { progress.takeEvents() }
+    /// The next thing that happened; nil when the owner has been told everything.
+    public mutating func nextEvent() -> ConnectionEvent? { progress.nextEvent() }
 
     /// How many exchanges are under way.
     public var exchangeCount: Int { progress.exchanges.count }
@@ -53,11 +55,15 @@ public struct PipelinedConnection<Stream: ByteStream & ~Copyable>: ~Copyable, DN
     /// True when nothing but what is under way keeps the connection from taking another query.
     public var isBusy: Bool { progress.phase != .over && !progress.isSuspect && !canTakeMore }
 
-    /// How many bytes there are for the socket.
-    public var outgoingCount: Int { stream.outgoingCount }
+    /// How many bytes there are for the socket, before those are encrypted that are not yet.
+    public var outgoingCount: Int { stream.outgoingCount + (progress.phase == .open ? waiting.count : 0) }
 
-    /// Moves bytes for the socket to the start of `output`; returns how many, 0 when there are none.
-    public mutating func nextOutgoing(into output: inout MutableRawSpan) -> Int { stream.nextOutgoing(into: &output) }
+    /// Moves bytes for the socket to the start of `output`; returns how many, 0 when there are none. The queries that were sent since
+    /// the last call go together.
+    public mutating func nextOutgoing(into output: inout MutableRawSpan) -> Int {
+        write()
+        return stream.nextOutgoing(into: &output)
+    }
 
     /// Sends a query, padded when the stream is encrypted.
     ///
@@ -71,20 +77,29 @@ public struct PipelinedConnection<Stream: ByteStream & ~Copyable>: ~Copyable, DN
         guard progress.exchanges.count < progress.limits.exchangeCount,
             stream.outgoingCount + waiting.count < progress.limits.outgoingByteCount
         else { throw .full }
-        var message = [UInt8](copying: query)
-        if Stream.isEncrypted { QueryPadding.pad(&message) }
         repeat { lastKey &+= 1 } while progress.exchanges.contains(key: Int32(lastKey))
-        message[0] = UInt8(truncatingIfNeeded: lastKey >> 8)
-        message[1] = UInt8(truncatingIfNeeded: lastKey)
+        if !Stream.isEncrypted || query.byteCount % EDNSFields.queryPaddingBlock == 0 {
+            append(query, id: lastKey)
+        } else {
+            var message = [UInt8](copying: query)
+            QueryPadding.pad(&message)
+            append(message.span.octets, id: lastKey)
+        }
         progress.exchanges.add(
             exchange, key: Int32(lastKey), queryID: query.bigEndianUInt16(at: 0), deadline: deadline,
             patience: progress.limits.patience, at: now)
         progress.noteIdleness(at: now)
-        // Length and message go out together (RFC 7858 §3.3).
-        waiting.append(UInt8(truncatingIfNeeded: message.count >> 8))
-        waiting.append(UInt8(truncatingIfNeeded: message.count))
-        waiting.append(contentsOf: message)
-        flush()
+    }
+
+    /// Has a message wait to be written. Its length and itself go out together (RFC 7858 §3.3).
+    private mutating func append(_ message: RawSpan, id: UInt16) {
+        let start = waiting.count
+        waiting.append(UInt8(truncatingIfNeeded: message.byteCount >> 8))
+        waiting.append(UInt8(truncatingIfNeeded: message.byteCount))
+        // Every bit pattern is a byte.
+        unsafe message.withUnsafeBytes { unsafe waiting.append(contentsOf: $0) }
+        waiting[start + 2] = UInt8(truncatingIfNeeded: id >> 8)
+        waiting[start + 3] = UInt8(truncatingIfNeeded: id)
     }
 
     /// Nobody waits for this exchange any more. It ends without an event.
@@ -103,7 +118,6 @@ public struct PipelinedConnection<Stream: ByteStream & ~Copyable>: ~Copyable, DN
             try stream.receive(bytes)
             if stream.state == .established, progress.phase == .handshaking {
                 progress.becomeOpen(at: now)
-                flush()
             }
             try readAll()
         } catch {
@@ -129,15 +143,19 @@ public struct PipelinedConnection<Stream: ByteStream & ~Copyable>: ~Copyable, DN
         }
     }
 
-    private mutating func flush() {
+    /// Puts all messages that wait into the stream.
+    private mutating func write() {
         guard progress.phase == .open, !waiting.isEmpty else { return }
-        let bytes = waiting
-        waiting = []
+        var bytes: [UInt8] = []
+        swap(&bytes, &waiting)
         do throws(TLSError) {
             try stream.write(bytes.span.octets)
         } catch {
-            end(ConnectionError(error))
+            return end(ConnectionError(error))
         }
+        // Its room is used again, unless there was a burst.
+        bytes.removeAll(keepingCapacity: bytes.capacity <= 65_536)
+        swap(&bytes, &waiting)
     }
 
     private mutating func end(_ error: ConnectionError) {
@@ -149,7 +167,8 @@ public struct PipelinedConnection<Stream: ByteStream & ~Copyable>: ~Copyable, DN
     }
 
     private mutating func readAll() throws(TLSError) {
-        var scratch = InlineArray<4096, UInt8>(repeating: 0)
+        var scratch = takeBuffer(&plaintext)
+        defer { swap(&scratch, &plaintext) }
         while progress.phase == .open {
             let result: TLSReadResult
             do {
@@ -194,8 +213,7 @@ public struct PipelinedConnection<Stream: ByteStream & ~Copyable>: ~Copyable, DN
     }
 
     /// Takes a message, which the framing has seen to be as long as a header at least.
-    private mutating func take(_ message: [UInt8]) {
-        var message = message
+    private mutating func take(_ message: consuming [UInt8]) {
         let key = Int32(message[0]) << 8 | Int32(message[1])
         guard let entry = progress.exchanges.remove(key: key) else {
             unexpectedCount += 1

@@ -94,7 +94,7 @@ struct StreamHandle: ~Copyable {
         case .established: break
         }
         if plaintext.isEmpty { return }
-        ERR_clear_error()
+        clearErrors()
         var written = 0
         // OpenSSL reads as many bytes as it is told; a memory buffer takes all of them.
         let result = unsafe plaintext.withUnsafeBytes {
@@ -112,7 +112,7 @@ struct StreamHandle: ~Copyable {
         case .established: break
         }
         if output.isEmpty { return .needsInput }
-        ERR_clear_error()
+        clearErrors()
         var count = 0
         // OpenSSL writes at most as many bytes as it is told.
         let result = unsafe output.withUnsafeMutableBytes {
@@ -151,6 +151,12 @@ struct StreamHandle: ~Copyable {
 
     /// 0x0303 for TLS 1.2, 0x0304 for TLS 1.3.
     var version: UInt16 { UInt16(truncatingIfNeeded: unsafe SSL_version(stream)) }
+
+    /// Leaves no error of an earlier call behind, which would be taken for one of the next. There hardly ever is one, and to look costs
+    /// much less than to clear all places for errors.
+    private func clearErrors() {
+        if ERR_peek_error() != 0 { ERR_clear_error() }
+    }
 
     private mutating func failure() -> TLSError {
         state = .failed

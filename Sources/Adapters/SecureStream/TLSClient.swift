@@ -13,6 +13,8 @@ public final class TLSClientContext: @unchecked Sendable {
     public init(_ policy: TrustPolicy, protocols: [String] = []) throws(TLSError) {
         let protocols = try ProtocolList(protocols)
         let handle = unsafe try ContextHandle(TLS_client_method())
+        // There are few connections to servers, and each of them is busy or closed soon: they keep their buffers between records.
+        unsafe clibssl_clear_mode(handle.context, Int(SSL_MODE_RELEASE_BUFFERS))
         switch policy.rule {
         case .authorities(.system, _):
             guard unsafe SSL_CTX_set_default_verify_paths(handle.context) == 1 else {

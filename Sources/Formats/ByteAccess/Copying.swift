@@ -29,7 +29,15 @@ extension RawSpan {
     @_alwaysEmitIntoClient
     public func hasSameBytes(as other: RawSpan) -> Bool {
         guard byteCount == other.byteCount else { return false }
-        for offset in byteOffsets where uint8(at: offset) != other.uint8(at: offset) { return false }
+        var offset = 0
+        while offset + 8 <= byteCount {
+            guard littleEndianUInt64(at: offset) == other.littleEndianUInt64(at: offset) else { return false }
+            offset += 8
+        }
+        while offset < byteCount {
+            guard uint8(at: offset) == other.uint8(at: offset) else { return false }
+            offset += 1
+        }
         return true
     }
 }

@@ -19,6 +19,8 @@ static inline void clibssl_set_options(SSL_CTX *context) {
 
 static inline void clibssl_set_mode(SSL_CTX *context, long mode) { SSL_CTX_set_mode(context, mode); }
 
+static inline void clibssl_clear_mode(SSL_CTX *context, long mode) { SSL_CTX_clear_mode(context, mode); }
+
 static inline int clibssl_set_server_name(SSL *stream, const char *name) {
     return (int)SSL_set_tlsext_host_name(stream, name);
 }

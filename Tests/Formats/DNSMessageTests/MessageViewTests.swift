@@ -122,6 +122,24 @@ import Testing
         #expect(try mismatch(hex("abcd 8181 0000 0000 0000 0000")) == .noQuestion)
     }
 
+    @Test func `an answer that repeats the question octet by octet is told from all others`() throws {
+        let asked = try query("Example.com")
+        func repeats(_ bytes: [UInt8], _ query: [UInt8]) throws -> Bool {
+            try DNSMessageView(checking: bytes.span.octets).repeatsQuestion(of: query.span.octets)
+        }
+        #expect(try repeats(query("Example.com", flags: 0x8180), asked))
+        #expect(try repeats(query("Example.com", flags: 0x8183, opt: opt()), asked))
+        #expect(try !repeats(query("example.com", flags: 0x8180), asked))
+        #expect(try !repeats(asked, asked))
+        #expect(try !repeats(query("Example.com", id: 1, flags: 0x8180), asked))
+        #expect(try !repeats(query("Example.com", flags: 0x9180), asked))
+        #expect(try !repeats(query("Example.net", flags: 0x8180), asked))
+        #expect(try !repeats(query("Example.com", .aaaa, flags: 0x8180), asked))
+        #expect(try !repeats(hex("abcd 8181 0000 0000 0000 0000"), asked))
+        // Nothing was asked yet.
+        #expect(try !repeats(query("Example.com", flags: 0x8180), []))
+    }
+
     @Test func `only the header's four bits are the response code without EDNS, twelve bits with it`() throws {
         let plain = try query("example.com", flags: 0x8183)
         #expect(try DNSMessageView(checking: plain.span.octets).responseCode == .nameError)

@@ -27,6 +27,8 @@ struct ConnectionProgress {
     /// True when a query has been met with silence: nothing new is sent until something comes.
     private(set) var isSuspect = false
     private var events: [ConnectionEvent] = []
+    /// How many of the events the owner has been told.
+    private var toldCount = 0
     /// When the handshake has to be done, or nobody has used the connection for too long.
     private var phaseDeadline: Instant?
 
@@ -35,10 +37,16 @@ struct ConnectionProgress {
         phaseDeadline = now + limits.handshakeInterval
     }
 
-    mutating func takeEvents() -> [ConnectionEvent] {
-        let all = events
-        events = []
-        return all
+    mutating func nextEvent() -> ConnectionEvent? {
+        guard toldCount < events.count else { return nil }
+        let event = events[toldCount]
+        toldCount += 1
+        if toldCount == events.count {
+            // The room is kept for what comes next; after a burst it is given back.
+            events.removeAll(keepingCapacity: events.count <= limits.exchangeCount)
+            toldCount = 0
+        }
+        return event
     }
 
     mutating func tell(_ event: ConnectionEvent) { events.append(event) }

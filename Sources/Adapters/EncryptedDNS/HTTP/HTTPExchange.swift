@@ -11,14 +11,17 @@ struct HTTPExchange {
 
     /// A whole response.
     struct Response {
-        let body: [UInt8]
+        /// The body, with the ID of the caller's query.
+        let message: [UInt8]
         let freshness: AnswerFreshness
     }
 
     /// The body of the request; empty for GET.
     let query: [UInt8]
+    /// The ID that the caller's query had.
+    let queryID: UInt16
     /// How much of it has been sent.
-    var sentCount = 0
+    private var sentCount = 0
     private var head = ResponseHead()
     private var isHeadDone = false
     private var body: [UInt8] = []
@@ -26,8 +29,18 @@ struct HTTPExchange {
     /// How many bytes of the body have come.
     var receivedCount: Int { body.count }
 
-    init(query: [UInt8]) {
+    init(query: [UInt8], queryID: UInt16) {
         self.query = query
+        self.queryID = queryID
+    }
+
+    /// Moves what is left of the request's body to `output`, as far as it fits.
+    mutating func send(to output: UnsafeMutableRawBufferPointer) -> (count: Int, isLast: Bool) {
+        let count = min(query.count - sentCount, output.count)
+        // Both have as many bytes.
+        unsafe query[sentCount..<sentCount + count].withUnsafeBytes { unsafe output.copyMemory(from: $0) }
+        sentCount += count
+        return (count, sentCount == query.count)
     }
 
     /// A block of header fields begins. What came before was no final response.
@@ -58,10 +71,15 @@ struct HTTPExchange {
     }
 
     /// The server has said all.
-    consuming func end() -> Outcome {
+    mutating func end() -> Outcome {
         guard isHeadDone, body.count >= DNSHeader.byteCount, body[0] == 0, body[1] == 0, body[2] & 0x80 != 0 else {
             return .failure(.invalidAnswer)
         }
-        return .success(Response(body: body, freshness: head.freshness))
+        // The bytes are taken out, so that they are changed where they are.
+        var message: [UInt8] = []
+        swap(&message, &body)
+        message[0] = UInt8(truncatingIfNeeded: queryID >> 8)
+        message[1] = UInt8(truncatingIfNeeded: queryID)
+        return .success(Response(message: message, freshness: head.freshness))
     }
 }

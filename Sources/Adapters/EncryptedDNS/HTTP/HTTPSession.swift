@@ -5,10 +5,11 @@ internal import CNGHTTP2
 @safe
 struct HTTPSession: ~Copyable {
     private let session: OpaquePointer
+    private var fields: RequestFields
     let streams: HTTPStreams
 
-    /// A session whose preface and SETTINGS are ready to be written.
-    init(_ limits: ConnectionLimits) throws(ConnectionError) {
+    /// A session whose preface and SETTINGS are ready to be written, for requests to one resource.
+    init(_ limits: ConnectionLimits, _ target: DoHTarget) throws(ConnectionError) {
         let streams = HTTPStreams(limits)
         let session = unsafe try Self.makeSession(streams)
         var settings = [
@@ -23,6 +24,7 @@ struct HTTPSession: ~Copyable {
             throw Self.outOfMemory
         }
         unsafe self.session = session
+        fields = RequestFields(target)
         self.streams = streams
     }
 
@@ -55,7 +57,7 @@ struct HTTPSession: ~Copyable {
     }
 
     deinit {
-        // The session is this value's own. It calls nothing back while it goes away.
+        // The session is this value's own. It calls nothing back while it goes away, and does so before the fields that it refers to.
         unsafe nghttp2_session_del(session)
     }
 
@@ -75,34 +77,27 @@ struct HTTPSession: ~Copyable {
         unsafe nghttp2_session_want_read(session) == 0 && nghttp2_session_want_write(session) == 0
     }
 
-    /// Makes a request of a query whose ID is 0 already; returns its stream.
-    mutating func submit(_ query: [UInt8], to target: DoHTarget) throws(ConnectionError) -> Int32 {
-        var fields = HeaderBlock()
-        fields.append(":method", target.method == .post ? "POST" : "GET")
-        fields.append(":scheme", "https")
-        fields.append(":authority", target.authority)
+    /// Makes a request of a query whose ID is 0 already, and was another one; returns its stream.
+    mutating func submit(
+        _ query: consuming [UInt8], queryID: UInt16, to target: DoHTarget
+    ) throws(ConnectionError) -> Int32 {
+        let stream: Int32
         switch target.method {
-        case .post: fields.append(":path", target.path)
-        // Each path is another one: in the table of the header's compression it would only push out what comes again.
-        case .get: fields.append(":path", target.path(asking: query), isIndexed: false)
-        }
-        fields.append("accept", "application/dns-message")
-        if target.method == .post {
-            fields.append("content-type", "application/dns-message")
-            fields.append("content-length", String(query.count))
-        }
-        let body = target.method == .post ? query : []
-        // Names and values are copied; the body is read from the streams by its callback.
-        let stream = unsafe fields.withFields { fields, count in
-            guard !body.isEmpty else {
-                return unsafe nghttp2_submit_request(session, nil, fields, count, nil, nil)
+        case .post:
+            // The body is read from the streams by its callback.
+            stream = unsafe fields.withFields(bodyLength: query.count) { fields, count in
+                var provider = unsafe nghttp2_data_provider(
+                    source: nghttp2_data_source(ptr: nil), read_callback: HTTPCallbacks.body)
+                return unsafe nghttp2_submit_request(session, nil, fields, count, &provider, nil)
             }
-            var provider = unsafe nghttp2_data_provider(
-                source: nghttp2_data_source(ptr: nil), read_callback: HTTPCallbacks.body)
-            return unsafe nghttp2_submit_request(session, nil, fields, count, &provider, nil)
+        case .get:
+            stream = unsafe fields.withFields(path: target.path(asking: query)) { fields, count in
+                unsafe nghttp2_submit_request(session, nil, fields, count, nil, nil)
+            }
+            query = []
         }
         guard stream > 0 else { throw .http2(stream) }
-        streams.add(stream, query: body)
+        streams.add(stream, HTTPExchange(query: query, queryID: queryID))
         return stream
     }
 
@@ -128,47 +123,15 @@ struct HTTPSession: ~Copyable {
         guard result == bytes.byteCount else { throw .http2(Int32(clamping: result)) }
     }
 
-    /// What is to be sent now.
-    mutating func takeOutgoing() throws(ConnectionError) -> [UInt8] {
-        var all: [UInt8] = []
+    /// Adds what is to be sent now to `output`.
+    mutating func takeOutgoing(into output: inout [UInt8]) throws(ConnectionError) {
         while true {
             var start: UnsafePointer<UInt8>?
             let count = unsafe nghttp2_session_mem_send(session, &start)
             guard count >= 0 else { throw .http2(Int32(clamping: count)) }
-            if count == 0 { return all }
+            if count == 0 { return }
             // The bytes are nghttp2's until its next call.
-            unsafe all.append(contentsOf: UnsafeBufferPointer(start: start, count: count))
-        }
-    }
-}
-
-/// Header fields in the form that nghttp2 takes.
-struct HeaderBlock {
-    private var text: [UInt8] = []
-    private var fields: [(name: Range<Int>, value: Range<Int>, isIndexed: Bool)] = []
-
-    /// Adds a field with a name in lower case.
-    mutating func append(_ name: String, _ value: String, isIndexed: Bool = true) {
-        let start = text.count
-        text.append(contentsOf: name.utf8)
-        let middle = text.count
-        text.append(contentsOf: value.utf8)
-        fields.append((start..<middle, middle..<text.count, isIndexed))
-    }
-
-    /// Lends the fields for the length of the call.
-    mutating func withFields<Result>(_ body: (UnsafePointer<nghttp2_nv>?, Int) -> Result) -> Result {
-        let fields = fields
-        // The ranges are within the text, which is not empty; nghttp2 does not write into it.
-        return unsafe text.withUnsafeMutableBufferPointer { text in
-            let list = unsafe fields.map { field in
-                unsafe nghttp2_nv(
-                    name: text.baseAddress.map { unsafe $0 + field.name.lowerBound },
-                    value: text.baseAddress.map { unsafe $0 + field.value.lowerBound },
-                    namelen: field.name.count, valuelen: field.value.count,
-                    flags: UInt8(field.isIndexed ? NGHTTP2_NV_FLAG_NONE.rawValue : NGHTTP2_NV_FLAG_NO_INDEX.rawValue))
-            }
-            return unsafe list.withUnsafeBufferPointer { unsafe body($0.baseAddress, $0.count) }
+            unsafe output.append(contentsOf: UnsafeBufferPointer(start: start, count: count))
         }
     }
 }

@@ -5,8 +5,10 @@ internal import CNGHTTP2
 final class HTTPStreams {
     private let headerByteCount: Int
     private let bufferedByteCount: Int
-    private var open: [Int32: HTTPExchange] = [:]
+    private var open = OpenStreams()
     private var outcomes: [(stream: Int32, outcome: HTTPExchange.Outcome)] = []
+    /// How many of the outcomes have been taken.
+    private var takenCount = 0
     /// True when the server takes no more streams.
     private(set) var isGoingAway = false
     /// True when the server has said what it allows.
@@ -17,30 +19,41 @@ final class HTTPStreams {
         bufferedByteCount = limits.bufferedByteCount
     }
 
-    func add(_ stream: Int32, query: [UInt8]) { open[stream] = HTTPExchange(query: query) }
+    func add(_ stream: Int32, _ exchange: HTTPExchange) { open.add(stream, exchange) }
 
     /// Nobody wants this stream any more.
-    func forget(_ stream: Int32) { open[stream] = nil }
+    func forget(_ stream: Int32) { _ = open.remove(stream) }
 
-    func takeOutcomes() -> [(stream: Int32, outcome: HTTPExchange.Outcome)] {
-        let all = outcomes
-        outcomes = []
-        return all
+    /// What came of the next stream that is over; nil when all have been taken.
+    func nextOutcome() -> (stream: Int32, outcome: HTTPExchange.Outcome)? {
+        guard takenCount < outcomes.count else { return nil }
+        let next = outcomes[takenCount]
+        takenCount += 1
+        if takenCount == outcomes.count {
+            outcomes.removeAll(keepingCapacity: true)
+            takenCount = 0
+        }
+        return next
     }
 
     /// The session that is in a callback may be told to give a stream up.
     private func fail(_ stream: Int32, _ error: ConnectionError, in session: OpaquePointer?) {
-        guard open.removeValue(forKey: stream) != nil else { return }
+        guard open.remove(stream) != nil else { return }
         outcomes.append((stream, .failure(error)))
         // The session is in use by the caller.
         _ = unsafe nghttp2_submit_rst_stream(session, 0, stream, NGHTTP2_CANCEL.rawValue)
     }
 
-    fileprivate func beginFields(_ stream: Int32) { open[stream]?.beginFields() }
+    fileprivate func beginFields(_ stream: Int32) {
+        _ = try? open.change(stream) { (exchange) throws(ConnectionError) in exchange.beginFields() }
+    }
 
     fileprivate func take(_ name: RawSpan, _ value: RawSpan, _ stream: Int32, in session: OpaquePointer?) {
         do throws(ConnectionError) {
-            try open[stream]?.take(name, value, limit: headerByteCount)
+            let limit = headerByteCount
+            _ = try open.change(stream) { (exchange) throws(ConnectionError) in
+                try exchange.take(name, value, limit: limit)
+            }
         } catch {
             unsafe fail(stream, error, in: session)
         }
@@ -48,11 +61,9 @@ final class HTTPStreams {
 
     fileprivate func take(body piece: UnsafeBufferPointer<UInt8>, _ stream: Int32, in session: OpaquePointer?) {
         do throws(ConnectionError) {
-            guard open.values.reduce(piece.count, { $0 + $1.receivedCount }) <= bufferedByteCount else {
-                throw .bodyTooLong
-            }
+            guard open.receivedCount + piece.count <= bufferedByteCount else { throw .bodyTooLong }
             // The piece is nghttp2's for the length of the callback.
-            unsafe try open[stream]?.take(body: piece)
+            _ = try open.change(stream) { (exchange) throws(ConnectionError) in unsafe try exchange.take(body: piece) }
         } catch {
             unsafe fail(stream, error, in: session)
         }
@@ -65,7 +76,7 @@ final class HTTPStreams {
         case NGHTTP2_GOAWAY.rawValue: isGoingAway = true
         case NGHTTP2_HEADERS.rawValue:
             do throws(ConnectionError) {
-                try open[frame.stream_id]?.endFields()
+                _ = try open.change(frame.stream_id) { (exchange) throws(ConnectionError) in try exchange.endFields() }
             } catch {
                 unsafe fail(frame.stream_id, error, in: session)
             }
@@ -77,33 +88,30 @@ final class HTTPStreams {
 
     private func endStream(_ frame: nghttp2_frame_hd) {
         guard UInt32(frame.flags) & NGHTTP2_FLAG_END_STREAM.rawValue != 0,
-            let exchange = open.removeValue(forKey: frame.stream_id)
+            var exchange = open.remove(frame.stream_id)
         else { return }
         outcomes.append((frame.stream_id, exchange.end()))
     }
 
     /// A stream has ended; it has been removed before when it ended well.
     fileprivate func close(_ stream: Int32, _ code: UInt32) {
-        guard open.removeValue(forKey: stream) != nil else { return }
+        guard open.remove(stream) != nil else { return }
         let isRefused = code == NGHTTP2_REFUSED_STREAM.rawValue
         outcomes.append((stream, .failure(isRefused ? .refusedStream : .streamReset(code))))
     }
 
     /// A request was not sent at all.
     fileprivate func discard(_ stream: Int32) {
-        guard open.removeValue(forKey: stream) != nil else { return }
+        guard open.remove(stream) != nil else { return }
         outcomes.append((stream, .failure(.refusedStream)))
     }
 
     /// Moves what is left of a request's body to `output`; nil when there is no such request.
     fileprivate func send(_ stream: Int32, to output: UnsafeMutableRawBufferPointer) -> (count: Int, isLast: Bool)? {
-        guard let exchange = open[stream] else { return nil }
-        let rest = exchange.query[exchange.sentCount...]
-        let count = min(rest.count, output.count)
-        // Both are `count` bytes long at least.
-        unsafe output.copyBytes(from: rest.prefix(count))
-        open[stream]?.sentCount += count
-        return (count, count == rest.count)
+        try? open.change(stream) { (exchange) throws(ConnectionError) -> (count: Int, isLast: Bool) in
+            // The room is nghttp2's for the length of the callback.
+            unsafe exchange.send(to: output)
+        }
     }
 }
 

@@ -27,6 +27,15 @@ public protocol ByteStream: ~Copyable {
     mutating func close()
 }
 
+/// Takes bytes out of where they are stored, as many as a TLS record has at most (RFC 8446 §5.1): a span of them does not lock what they
+/// are stored in.
+func takeBuffer(_ stored: inout [UInt8]) -> [UInt8] {
+    var taken: [UInt8] = []
+    swap(&taken, &stored)
+    if taken.isEmpty { taken = [UInt8](repeating: 0, count: 16_384) }
+    return taken
+}
+
 extension TLSClient: ByteStream {
     public static var isEncrypted: Bool { true }
 

@@ -1,3 +1,4 @@
+internal import IPPacket
 public import Provider
 
 /// Names a connection to a server. No number is used twice.
@@ -131,6 +132,7 @@ public struct UpstreamConnections<Address: Hashable & Sendable>: Sendable {
     /// - Parameters:
     ///   - needsFresh: True when no connection will do that is open already: the query has failed on one.
     ///   - actions: What there is to do first is added.
+    @_specialize(where Address == IPAddress)
     public mutating func choose(needsFresh: Bool = false, at now: Instant, actions: inout [Action]) -> Choice {
         lastUse = now
         if let index = connections.firstIndex(where: { $0.isOpen && !needsFresh })

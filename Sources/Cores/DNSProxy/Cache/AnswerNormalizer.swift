@@ -30,11 +30,12 @@ struct AnswerNormalizer {
             if !isTrusted { flags.remove(.authenticData) }
             MessageEditing.setFlags(flags, in: &output)
             if freshness.age > 0 { try MessageEditing.age(&output, by: freshness.age) }
-            let bounds = answer.answerKind == .records ? bounds : 0...Self.longest.positive
+            let kind = answer.answerKind
+            let bounds = kind == .records ? bounds : 0...Self.longest.positive
             // What HTTP says wins: the answer is not to be kept for longer, whoever wishes it.
             let longest = min(freshness.lifetime ?? .max, bounds.upperBound)
             try MessageEditing.boundTimesToLive(of: &output, to: min(bounds.lowerBound, longest)...longest)
-            try boundNegative(&output, count)
+            if kind == .noData || kind == .nameError { try boundNegative(&output, count) }
             return count
         } catch {
             return nil
@@ -77,12 +78,10 @@ struct AnswerNormalizer {
         output.storeBigEndian(min(seconds, Self.longest.negative), at: offset)
     }
 
-    /// Where the TTL of the SOA record is, and how long the answer may be kept by it; nil unless the answer is negative.
+    /// Where the TTL of the SOA record of a negative answer is, and how long the answer may be kept by it; nil when there is none.
     private static func negative(_ message: RawSpan) throws(DNSMessageError) -> (offset: Int, seconds: UInt32)? {
         let view = try DNSMessageView(checking: message)
-        guard view.answerKind == .noData || view.answerKind == .nameError, let seconds = view.negativeTimeToLive else {
-            return nil
-        }
+        guard let seconds = view.negativeTimeToLive else { return nil }
         var records = view.records(in: .authority)
         while let record = records.next() {
             if record.type == .soa { return (record.layout.timeToLiveOffset, seconds) }

@@ -1,16 +1,20 @@
 internal import Provider
 
-/// All questions under way.
+/// All questions under way. The number of an exchange tells which of them it is for.
 struct LookupTable: Sendable {
+    /// How many bits of an exchange's number tell its lookup; the others count.
+    private static let slotBits: UInt64 = 24
+    private static let slotMask: UInt64 = 1 << slotBits - 1
+
     private var slots: [Lookup?] = []
     private var free: [Int] = []
-    private var byKey: [[UInt8]: Int] = [:]
-    private var byExchange: [ExchangeID: Int] = [:]
-    private var byClient: [ClientToken: Int] = [:]
+    private var byKey = LookupKeys()
+    private var byClient = NumberTable()
+    private var lastExchange: UInt64 = 0
     private var deadlines = DeadlineHeap()
 
     /// How many there are.
-    var count: Int { byKey.count }
+    private(set) var count = 0
     /// How many queries of clients wait.
     var waitingCount: Int { byClient.count }
     /// When the first has something to do.
@@ -19,11 +23,16 @@ struct LookupTable: Sendable {
     var occupied: [Int] { slots.indices.filter { slots[$0] != nil } }
 
     /// The slot of the lookup with a key.
-    func slot(of key: [UInt8]) -> Int? { byKey[key] }
+    func slot(of key: [UInt8]) -> Int? { byKey.slot(of: key) }
     /// The slot of the lookup that an exchange belongs to.
-    func slot(of exchange: ExchangeID) -> Int? { byExchange[exchange] }
+    func slot(of exchange: ExchangeID) -> Int? {
+        let slot = Int(truncatingIfNeeded: exchange.rawValue & Self.slotMask)
+        guard slot < slots.count, let attempts = slots[slot]?.attempts, attempts.contains(where: { $0.id == exchange })
+        else { return nil }
+        return slot
+    }
     /// True when a client's query waits.
-    func isWaiting(_ client: ClientToken) -> Bool { byClient[client] != nil }
+    func isWaiting(_ client: ClientToken) -> Bool { byClient[client.rawValue] != nil }
     /// The slot of the first lookup that has something to do.
     func due(at now: Instant) -> Int? {
         guard let first = deadlines.first, first.deadline <= now else { return nil }
@@ -34,15 +43,16 @@ struct LookupTable: Sendable {
     mutating func insert(_ lookup: Lookup) -> Int {
         let slot = free.popLast() ?? slots.count
         if slot == slots.count { slots.append(nil) }
-        byKey[lookup.tableKey] = slot
+        byKey.insert(lookup.tableKey, slot)
+        count += 1
         put(lookup, slot)
-        for waiting in lookup.waiting { byClient[waiting.client] = slot }
+        for waiting in lookup.waiting { byClient.set(slot, for: waiting.client.rawValue) }
         return slot
     }
 
     /// Lets one more wait.
     mutating func join(_ query: WaitingQuery, _ slot: Int) {
-        byClient[query.client] = slot
+        byClient.set(slot, for: query.client.rawValue)
         slots[slot]?.waiting.append(query)
     }
 
@@ -62,22 +72,23 @@ struct LookupTable: Sendable {
     /// Forgets a lookup that was taken out.
     mutating func end(_ lookup: Lookup, _ slot: Int) {
         deadlines.remove(slot)
-        byKey[lookup.tableKey] = nil
-        for attempt in lookup.attempts { byExchange[attempt.id] = nil }
-        for waiting in lookup.waiting { byClient[waiting.client] = nil }
+        byKey.remove(slot)
+        count -= 1
+        for waiting in lookup.waiting { byClient.remove(waiting.client.rawValue) }
         free.append(slot)
     }
 
-    /// Notes which lookup an exchange belongs to.
-    mutating func add(_ exchange: ExchangeID, _ slot: Int) { byExchange[exchange] = slot }
-    /// An exchange is over.
-    mutating func remove(_ exchange: ExchangeID) { byExchange[exchange] = nil }
+    /// The number of a new exchange, for the lookup in a slot.
+    mutating func nextExchange(_ slot: Int) -> ExchangeID {
+        lastExchange += 1
+        return ExchangeID(rawValue: lastExchange << Self.slotBits | UInt64(slot))
+    }
 
     /// Reads an attempt, and lets it be changed.
     mutating func withAttempt<Result>(
         _ exchange: ExchangeID, _ body: (borrowing Lookup, inout Attempt) -> Result
     ) -> Result? {
-        guard let slot = byExchange[exchange], var lookup = take(slot) else { return nil }
+        guard let slot = slot(of: exchange), var lookup = take(slot) else { return nil }
         defer { slots[slot] = lookup }
         guard let index = lookup.attempts.firstIndex(where: { $0.id == exchange }) else { return nil }
         var attempt = lookup.attempts[index]
@@ -89,7 +100,7 @@ struct LookupTable: Sendable {
     ///
     /// - Returns: Who waited.
     mutating func release(_ lookup: inout Lookup) -> [WaitingQuery] {
-        for waiting in lookup.waiting { byClient[waiting.client] = nil }
+        for waiting in lookup.waiting { byClient.remove(waiting.client.rawValue) }
         defer { lookup.waiting = [] }
         return lookup.waiting
     }
@@ -103,7 +114,7 @@ struct LookupTable: Sendable {
 
     /// Forgets a client's query. True when it waited.
     mutating func leave(_ client: ClientToken) -> Bool {
-        guard let slot = byClient.removeValue(forKey: client) else { return false }
+        guard let slot = byClient.remove(client.rawValue) else { return false }
         slots[slot]?.waiting.removeAll { $0.client == client }
         return true
     }

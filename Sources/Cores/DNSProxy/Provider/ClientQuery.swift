@@ -36,22 +36,38 @@ struct WaitingQuery: Sendable {
         self.client = client
         self.transport = transport
         questionEnd = query.questionLayout.endOffset
-        var bytes = [UInt8](copying: query.bytes.extracting(..<questionEnd))
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(questionEnd + 43)
+        // Every bit pattern is a byte.
+        unsafe query.bytes.extracting(..<questionEnd).withUnsafeBytes { unsafe bytes.append(contentsOf: $0) }
         // What is behind the question is one record or none.
         for offset in 6..<12 { bytes[offset] = 0 }
         if let edns = query.edns {
             bytes[11] = 1
             let size = edns.udpPayloadSize
+            let record: InlineArray<11, UInt8> = [
+                0, 0, 41, UInt8(size >> 8), UInt8(size & 0xFF), 0, 0, edns.dnssecOK ? 0x80 : 0, 0, 0, 0,
+            ]
+            for index in record.indices { bytes.append(record[index]) }
+            let start = bytes.count
             // The option of RFC 7828, without a value.
-            var options: [UInt8] = query.asksForKeepalive ? [0, 11, 0, 0] : []
+            if query.asksForKeepalive { Self.append(code: 11, length: 0, to: &bytes) }
             if keepsSubnet, let subnet = edns.value(of: .clientSubnet) {
                 // Four bytes and an address at most, as it was checked.
-                options += [0, 8, 0, UInt8(truncatingIfNeeded: subnet.byteCount)] + [UInt8](copying: subnet)
+                Self.append(code: 8, length: UInt8(truncatingIfNeeded: subnet.byteCount), to: &bytes)
+                for offset in subnet.byteOffsets { bytes.append(subnet.uint8(at: offset)) }
             }
-            bytes += [0, 0, 41, UInt8(size >> 8), UInt8(size & 0xFF), 0, 0, edns.dnssecOK ? 0x80 : 0, 0]
-            bytes += [0, UInt8(options.count)] + options
+            bytes[start - 1] = UInt8(truncatingIfNeeded: bytes.count - start)
         }
         self.bytes = bytes
+    }
+
+    /// Adds what an option begins with.
+    private static func append(code: UInt8, length: UInt8, to bytes: inout [UInt8]) {
+        bytes.append(0)
+        bytes.append(code)
+        bytes.append(0)
+        bytes.append(length)
     }
 }
 

@@ -39,6 +39,8 @@ extension DNSProxyProvider {
     }
 
     private static func checkQuestion(_ view: borrowing DNSMessageView, _ attempt: Attempt) throws(Unusable) {
+        // Servers repeat the question as it came, for the most part.
+        if view.repeatsQuestion(of: attempt.sent.span.octets) { return }
         guard !attempt.sent.isEmpty, let sent = try? DNSMessageView(checking: attempt.sent.span.octets),
             let question = sent.question
         else { throw .notTheAnswer }
@@ -76,7 +78,7 @@ extension DNSProxyProvider {
 
     /// Takes an answer: holds it to the rules, keeps it, and gives it to all who wait.
     mutating func receive(
-        _ view: borrowing DNSMessageView, _ attempt: Attempt, _ slot: Int, _ lookup: Lookup,
+        _ view: borrowing DNSMessageView, _ attempt: Attempt, _ slot: Int, _ lookup: inout Lookup,
         _ freshness: AnswerFreshness, _ reader: borrowing some AnswerReader, at now: Instant
     ) throws(Unusable) {
         // Otherwise it is about another network than the one that was asked for, or forged (RFC 7871 §7.3).
@@ -87,9 +89,8 @@ extension DNSProxyProvider {
         } catch {
             throw .invalid
         }
-        var lookup = lookup
         lookup.scopeLength = lookup.subnet == nil ? nil : view.edns?.scopePrefixLength
-        let state = upstreams[attempt.upstream.index]
+        let isTrusted = upstreams[attempt.upstream.index].upstream.isTrustedForAuthenticData
         upstreams[attempt.upstream.index].noteAnswer(after: now.since(attempt.begin))
         if attempt.mixesCase, attempt.transport == .tcp, !Self.keepsCase(view, attempt) {
             upstreams[attempt.upstream.index].losesCase = true
@@ -102,7 +103,7 @@ extension DNSProxyProvider {
         var kept = takeBuffer(&buffers.kept)
         var output = takeBuffer(&buffers.output)
         let count = AnswerNormalizer(
-            dnssecOK: lookup.dnssecOK, isTrusted: state.upstream.isTrustedForAuthenticData, freshness: freshness,
+            dnssecOK: lookup.dnssecOK, isTrusted: isTrusted, freshness: freshness,
             bounds: configuration.timeToLiveBounds
         ).write(view, into: &kept)
         guard var count else {

@@ -42,13 +42,12 @@ extension DNSProxyProvider {
         usesEDNS: Bool = true, at now: Instant
     ) {
         let isProbe = upstreams[upstream.index].health.beginProbation(at: now)
-        let id = nextExchange()
+        let id = lookups.nextExchange(slot)
         lookup.attempts.append(
             Attempt(
                 id: id, upstream: upstream, transport: transport, usesEDNS: usesEDNS,
                 mixesCase: configuration.mixesCase && !transport.isEncrypted && !upstreams[upstream.index].losesCase,
                 isProbe: isProbe, begin: now))
-        lookups.add(id, slot)
         upstreams[upstream.index].exchanges += 1
 
         // The time that is left is shared among the steps that are left.
@@ -124,7 +123,6 @@ extension DNSProxyProvider {
     mutating func cancelAttempts(of lookup: inout Lookup) {
         for attempt in lookup.attempts {
             if attempt.isProbe { upstreams[attempt.upstream.index].health.endProbation() }
-            lookups.remove(attempt.id)
             emit(.cancel(attempt.id))
         }
         lookup.attempts.removeAll()

@@ -29,6 +29,7 @@ extension DNSProxyProvider {
     func translate(
         _ answer: RawSpan, _ lookup: borrowing Lookup, _ verdict: AnswerVerdict, into buffer: inout [UInt8]
     ) -> TranslationStep {
+        if case .question = lookup.phase, !translates(lookup) { return .none }
         guard let answer = try? DNSMessageView(checking: answer),
             let query = try? QueryView(checking: lookup.first.bytes.span.octets)
         else { return .impossible }

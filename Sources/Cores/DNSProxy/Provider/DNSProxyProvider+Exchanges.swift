@@ -79,7 +79,7 @@ extension DNSProxyProvider {
         let upstream = attempt.upstream
         do throws(Unusable) {
             let view = try Self.check(answer, attempt)
-            try receive(view, attempt, slot, lookup, freshness, reader, at: now)
+            try receive(view, attempt, slot, &lookup, freshness, reader, at: now)
             return .finished
         } catch {
             switch error {
@@ -187,7 +187,6 @@ extension DNSProxyProvider {
 
     /// Forgets an exchange that is over.
     mutating func end(_ attempt: Attempt, _ lookup: inout Lookup) {
-        lookups.remove(attempt.id)
         lookup.attempts.removeAll { $0.id == attempt.id }
     }
 }

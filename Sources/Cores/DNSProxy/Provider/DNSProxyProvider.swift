@@ -42,7 +42,6 @@ public struct DNSProxyProvider: ~Copyable, Sendable {
     /// Room to put answers together in; taken out of here while it is used.
     var buffers: (kept: [UInt8], output: [UInt8]) = ([], [])
 
-    private var lastExchange: UInt64 = 0
     private var actions: [DNSProxyAction] = []
 
     /// A provider that does not run yet.
@@ -93,12 +92,6 @@ public struct DNSProxyProvider: ~Copyable, Sendable {
 
     mutating func log(_ level: LogLevel, _ message: LogMessage) {
         actions.append(.log(level, message))
-    }
-
-    /// The number of a new exchange.
-    mutating func nextExchange() -> ExchangeID {
-        lastExchange += 1
-        return ExchangeID(rawValue: lastExchange)
     }
 }
 

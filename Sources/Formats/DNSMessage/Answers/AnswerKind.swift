@@ -1,3 +1,5 @@
+import ByteAccess
+
 /// What an answer says about its question.
 public enum AnswerKind: Hashable, Sendable {
     /// There are records of the type that was asked for.
@@ -40,7 +42,7 @@ extension DNSMessageView {
         var records = records(in: .answer)
         while let record = records.next() {
             guard record.type == .cname, record.recordClass == recordClass else { continue }
-            if record.owner.isEqual(to: name) { return record.target }
+            if record.owner.isEqual(toNameOfSameMessage: name) { return record.target }
         }
         return nil
     }
@@ -54,8 +56,24 @@ extension DNSMessageView {
         var records = records(in: .answer)
         while let record = records.next() {
             if question.type == .any { return .records }
-            if record.type == question.type, record.owner.isEqual(to: name) { return .records }
+            if record.type == question.type, record.owner.isEqual(toNameOfSameMessage: name) { return .records }
         }
         return .noData
+    }
+}
+
+extension DomainNameView {
+    /// True when both names are the same but for the case of ASCII letters. Names of one message are mostly pointers to the same place, and
+    /// nothing more has to be looked at then.
+    fileprivate func isEqual(toNameOfSameMessage other: borrowing DomainNameView) -> Bool {
+        firstLabelOffset == other.firstLabelOffset || isEqual(to: other)
+    }
+
+    /// Where the first length octet is, behind all pointers.
+    private var firstLabelOffset: Int {
+        var offset = layout.offset
+        // The name has been checked: pointers lead back, and come to an end.
+        while bytes.uint8(at: offset) >= 0xC0 { offset = Int(bytes.bigEndianUInt16(at: offset) & 0x3FFF) }
+        return offset
     }
 }

@@ -1,3 +1,5 @@
+import ByteAccess
+
 /// Why a message is not the answer to a query (RFC 5452 §9.1). Such a message reaches no client.
 public enum AnswerMismatch: Error, Hashable, Sendable {
     /// QR is clear.
@@ -27,5 +29,15 @@ extension DNSMessageView {
         guard let ours = self.question else { throw .noQuestion }
         guard ours.isEqual(to: question) else { throw .otherQuestion }
         guard !matchingCase || ours.name.hasSameOctets(as: question.name) else { throw .otherCase }
+    }
+
+    /// True when this is an answer with the ID and the question of a query, octet by octet, which is nothing but a header and a question.
+    /// It is the answer to the query then, whether case counts or not.
+    public func repeatsQuestion(of query: RawSpan) -> Bool {
+        guard let questionLayout, questionLayout.endOffset == query.byteCount, header.flags.contains(.response),
+            header.flags.opcode == .query, header.id == query.bigEndianUInt16(at: 0)
+        else { return false }
+        return bytes.extracting(DNSHeader.byteCount..<query.byteCount)
+            .hasSameBytes(as: query.extracting(DNSHeader.byteCount...))
     }
 }

@@ -25,6 +25,11 @@ public enum MessageEditing {
         from question: borrowing QuestionView, in message: inout MutableRawSpan
     ) throws(DNSMessageError) -> Bool {
         let layout = try QuestionLayout(checking: message.bytes)
+        if question.layout.endOffset == layout.endOffset {
+            // Most clients write names as their server does.
+            let range = DNSHeader.byteCount..<layout.endOffset
+            if message.bytes.extracting(range).hasSameBytes(as: question.bytes.extracting(range)) { return true }
+        }
         guard QuestionView(message.bytes, layout).isEqual(to: question) else { return false }
         // Neither is compressed, and both have the same labels: one is as long as the other.
         try question.name.write(into: &message, at: layout.name.offset)

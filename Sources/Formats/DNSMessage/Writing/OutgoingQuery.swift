@@ -31,9 +31,21 @@ public struct OutgoingQuery: Sendable {
         var flags: DNSFlags = .recursionDesired
         if checkingDisabled { flags.insert(.checkingDisabled) }
         if wantsAuthenticData { flags.insert(.authenticData) }
-        var writer = MessageWriter(id: id, flags: flags)
-        try writer.append(question: name, type: type, recordClass: recordClass, into: &output)
-        if let edns { try writer.append(edns, responseCode: .noError, into: &output) }
-        return try writer.finish(into: &output)
+        guard output.byteCount >= DNSHeader.byteCount else { throw .outputTooSmall }
+        // There is nothing that a name could be compressed against.
+        var end = try name.write(into: &output, at: DNSHeader.byteCount)
+        guard output.byteCount - end >= 4 else { throw .outputTooSmall }
+        output.storeBigEndian(type.rawValue, at: end)
+        output.storeBigEndian(recordClass.rawValue, at: end + 2)
+        end += 4
+        var header = DNSHeader(id: id, flags: flags)
+        if let edns {
+            guard let endOfEDNS = edns.write(into: &output, at: end, limit: output.byteCount, responseCode: .noError)
+            else { throw .outputTooSmall }
+            header.additionalCount = 1
+            end = endOfEDNS
+        }
+        header.store(into: &output)
+        return end
     }
 }

@@ -215,7 +215,10 @@ internal import Provider
     }
 
     private func nextDeadline() -> Instant? {
-        [shared.withProxy { $0.nextDeadline }, clients.nextDeadline, servers.nextDeadline].lazy.compactMap(\.self).min()
+        var first = shared.withProxy { $0.nextDeadline }
+        if let next = clients.nextDeadline { first = min(first ?? next, next) }
+        if let next = servers.nextDeadline { first = min(first ?? next, next) }
+        return first
     }
 
     private func handleDeadlines() {
@@ -230,13 +233,12 @@ internal import Provider
     /// Does what the proxy wants done, and what comes of that.
     private func act() {
         var actions = takeActions()
-        while !actions.isEmpty {
+        repeat {
             let now = HostClock.now()
             for action in actions { perform(action, at: now) }
             servers.flush(loop)
             actions = takeActions()
-        }
-        servers.flush(loop)
+        } while !actions.isEmpty
         clients.flush()
     }
 

@@ -78,10 +78,18 @@ extension ServerExchanges {
         takeEvents(of: socket, at: now, loop)
     }
 
-    /// Tells what happened on a connection to whom it concerns.
+    /// Tells what happened on a connection to whom it concerns, and what that means for the connection.
     mutating func takeEvents(of socket: StreamSocket, at now: Instant, _ loop: borrowing EventLoop) {
-        guard !socket.isOver, let events = socket.connection?.takeEvents() else { return }
-        for event in events {
+        tellEvents(of: socket, at: now, loop)
+        guard !socket.isOver else { return }
+        noteCapacity(of: socket)
+        markDirty(socket)
+    }
+
+    /// Tells what happened on a connection to whom it concerns.
+    mutating func tellEvents(of socket: StreamSocket, at now: Instant, _ loop: borrowing EventLoop) {
+        if socket.isOver { return }
+        while let event = socket.connection?.nextEvent() {
             switch event {
             case .ready:
                 socket.isReady = true
@@ -97,15 +105,13 @@ extension ServerExchanges {
             case .failed: tell(event, of: socket, at: now)
             }
         }
-        noteCapacity(of: socket)
-        markDirty(socket)
     }
 
     /// Tells the client how an exchange ended.
     private mutating func tell(_ event: ConnectionEvent, of socket: StreamSocket, at now: Instant) {
         switch event {
         case .answer(let answer):
-            places[answer.exchange] = nil
+            places.remove(answer.exchange)
             let disposition = client.received(
                 answer.message.span.octets, for: answer.exchange, freshness: answer.freshness, at: now)
             // A connection brings one answer to a query.
@@ -119,7 +125,7 @@ extension ServerExchanges {
     }
 
     private mutating func endExchanges(of socket: StreamSocket, at now: Instant) {
-        for event in socket.connection?.takeEvents() ?? [] { tell(event, of: socket, at: now) }
+        while let event = socket.connection?.nextEvent() { tell(event, of: socket, at: now) }
     }
 
     /// A connection is over.

@@ -35,7 +35,7 @@ extension ServerExchanges {
     /// Keeps an exchange until there is room for its datagram. The proxy bounds how many there are.
     private mutating func queueDatagram(_ exchange: Exchange) {
         queuedDatagrams.append(exchange)
-        places[exchange.id] = .queued
+        places.set(.queued, for: exchange.id)
     }
 
     /// Asks what waited for room, as far as there is some.
@@ -46,7 +46,7 @@ extension ServerExchanges {
         let next = Array(queuedDatagrams.prefix(count))
         queuedDatagrams.removeFirst(count)
         for exchange in next {
-            places[exchange.id] = nil
+            places.remove(exchange.id)
             beginDatagram(exchange, upstreams[exchange.upstream.index], at: now, loop)
         }
     }
@@ -66,7 +66,7 @@ extension ServerExchanges {
         let server = AddressAndPort(address: upstream.addresses[index], port: upstream.configuration.port)
         let socket = try ServerSocket.datagram(to: server, ports: ports, random: &random)
         let datagram = DatagramExchange(exchange, socket, upstream, addressIndex: index, triedCount: triedCount)
-        guard let count = writeQuery(of: exchange.id, at: now) else { return }
+        guard let count = writeQuery(of: exchange, at: now) else { return }
         try datagram.send(buffer.span.octets.extracting(..<count))
         datagram.token = datagrams.add(datagram)
         do throws(SystemCallError) {
@@ -75,18 +75,22 @@ extension ServerExchanges {
             datagrams.remove(datagram.token)
             throw error
         }
-        places[exchange.id] = .datagram(datagram.token)
+        places.set(.datagram(datagram.token), for: exchange.id)
     }
 
     /// Writes the query of an exchange to the start of the buffer; returns its length, nil when the exchange is over.
-    mutating func writeQuery(of exchange: ExchangeID, at now: Instant) -> Int? {
-        let entropy = QueryEntropy(
-            id: random.nextUInt16(), letters: [random.next(), random.next(), random.next(), random.next()])
+    mutating func writeQuery(of exchange: Exchange, at now: Instant) -> Int? {
+        // Nobody can write into an encrypted connection: there is nothing to be guessed.
+        var entropy = QueryEntropy(id: 0, letters: InlineArray(repeating: 0))
+        if !exchange.transport.isEncrypted {
+            entropy.id = random.nextUInt16()
+            for index in entropy.letters.indices { entropy.letters[index] = random.next() }
+        }
         let client = client
         return withBuffer { buffer in
             var span = buffer.mutableSpan
             var octets = span.mutableOctets
-            return client.writeQuery(of: exchange, entropy: entropy, into: &octets)
+            return client.writeQuery(of: exchange.id, entropy: entropy, into: &octets)
         }
     }
 
@@ -101,7 +105,7 @@ extension ServerExchanges {
             return fail(exchange.id, .overloaded, at: now)
         }
         upstream.waitingDatagrams.append(exchange)
-        places[exchange.id] = .waiting(upstream)
+        places.set(.waiting(upstream), for: exchange.id)
         startLookup(upstream, at: now, loop)
     }
 
@@ -153,7 +157,7 @@ extension ServerExchanges {
     /// Forgets a datagram whose exchange is over.
     mutating func end(_ datagram: DatagramExchange) {
         datagrams.remove(datagram.token)
-        places[datagram.exchange.id] = nil
+        places.remove(datagram.exchange.id)
     }
 
     /// Sends the next datagrams to another address, when this one had no answer.

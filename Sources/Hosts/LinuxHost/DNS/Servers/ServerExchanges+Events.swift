@@ -64,12 +64,11 @@ extension ServerExchanges {
             for socket in sockets {
                 socket.isDirty = false
                 guard !socket.isOver else { continue }
-                if withBuffer({ socket.flush(by: &$0) }) == .ended {
-                    let now = HostClock.now()
-                    socket.connection?.endOfStream()
-                    takeEvents(of: socket, at: now, loop)
-                    settle(at: now, loop)
-                }
+                let now = HostClock.now()
+                if withBuffer({ socket.flush(by: &$0) }) == .ended { socket.connection?.endOfStream() }
+                // Putting queries into bytes may have ended some of them, or everything.
+                tellEvents(of: socket, at: now, loop)
+                settle(at: now, loop)
                 noteDeadline(socket.connection?.nextDeadline)
             }
         }

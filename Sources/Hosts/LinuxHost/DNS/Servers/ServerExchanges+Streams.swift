@@ -52,13 +52,13 @@ extension ServerExchanges {
         let id = waiting.exchange.id
         guard upstream.waiting.count < ServerUpstream.waitingLimit else { return fail(id, .overloaded, at: now) }
         upstream.waiting.append(waiting)
-        places[id] = .waiting(upstream)
+        places.set(.waiting(upstream), for: id)
     }
 
     /// False when the connection takes no more.
     private mutating func send(_ exchange: Exchange, by socket: StreamSocket, at now: Instant) -> Bool {
-        guard let count = writeQuery(of: exchange.id, at: now) else {
-            places[exchange.id] = nil
+        guard let count = writeQuery(of: exchange, at: now) else {
+            places.remove(exchange.id)
             return true
         }
         do throws(SendError) {
@@ -77,7 +77,7 @@ extension ServerExchanges {
                 return true
             }
         }
-        places[exchange.id] = .stream(socket, since: now)
+        places.set(.stream(socket, since: now), for: exchange.id)
         noteCapacity(of: socket)
         markDirty(socket)
         return true
@@ -85,10 +85,11 @@ extension ServerExchanges {
 
     /// Tells the upstream when a connection takes no more, or takes some again.
     mutating func noteCapacity(of socket: StreamSocket) {
-        guard socket.isReady, !socket.isOver, !socket.isDoubtful, let takesMore = socket.connection?.canTakeMore,
-            let isBusy = socket.connection?.isBusy
-        else { return }
-        setCapacity(of: socket, takesMore ? .takesMore : isBusy ? .busy : .takesNoMore)
+        guard socket.isReady, !socket.isOver, !socket.isDoubtful, let takesMore = socket.connection?.canTakeMore else {
+            return
+        }
+        if takesMore { return setCapacity(of: socket, .takesMore) }
+        setCapacity(of: socket, socket.connection?.isBusy ?? false ? .busy : .takesNoMore)
     }
 
     private func setCapacity(of socket: StreamSocket, _ capacity: StreamSocket.Capacity) {

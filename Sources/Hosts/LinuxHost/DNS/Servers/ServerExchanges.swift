@@ -10,18 +10,6 @@ internal import Provider
 ///
 /// What it refers to is reached through it alone, so that it can be handed to another thread as a whole.
 struct ServerExchanges<Client: ExchangeClient>: ~Copyable, @unchecked Sendable {
-    /// Where an exchange is under way.
-    enum Place {
-        /// By a datagram from the socket with this token.
-        case datagram(UInt64)
-        /// On a connection, since it was sent.
-        case stream(StreamSocket, since: Instant)
-        /// Nowhere yet.
-        case waiting(ServerUpstream)
-        /// Nowhere yet: there are as many datagrams under way as there may be.
-        case queued
-    }
-
     /// The tokens that its descriptors have in the event loop.
     static var tokens: Range<UInt64> { 1 << 33..<1 << 34 }
     /// The most datagrams whose answers are waited for at one time: each has a socket.
@@ -32,7 +20,7 @@ struct ServerExchanges<Client: ExchangeClient>: ~Copyable, @unchecked Sendable {
     let ports: OwnPorts
     let bootstrap: [AddressAndPort]
     let upstreams: [ServerUpstream]
-    var places: [ExchangeID: Place] = [:]
+    var places = ExchangePlaces()
     var datagrams = WatchedSlots<DatagramExchange>(firstToken: Self.tokens.lowerBound)
     /// What is asked by a datagram when another one has come to its end, in the order in which it came.
     var queuedDatagrams: [Exchange] = []
@@ -81,7 +69,7 @@ struct ServerExchanges<Client: ExchangeClient>: ~Copyable, @unchecked Sendable {
 
     /// Nobody waits for this exchange any more.
     mutating func cancel(_ id: ExchangeID, at now: Instant, _ loop: borrowing EventLoop) {
-        switch places.removeValue(forKey: id) {
+        switch places.remove(id) {
         case .datagram(let token):
             if let datagram = datagrams.remove(token) { avoidAddress(of: datagram) }
         case .stream(let socket, let begin):
@@ -140,7 +128,7 @@ struct ServerExchanges<Client: ExchangeClient>: ~Copyable, @unchecked Sendable {
 
     /// Tells the client that an exchange came to nothing, unless it has ended already.
     mutating func fail(_ id: ExchangeID, _ failure: ExchangeFailure, at now: Instant) {
-        places[id] = nil
+        places.remove(id)
         client.failed(id, failure, at: now)
     }
 
