@@ -21,7 +21,7 @@ let package = Package(
         .executableTarget(
             name: "microbench",
             dependencies: ["CMeasurement"]
-                + ["IPPacket", "DNSMessage", "Provider", "DNSProxy", "WireGuard", "OpenSSLCrypto"].map {
+                + ["IPPacket", "DNSMessage", "LDNSMessage", "Provider", "DNSProxy", "WireGuard", "OpenSSLCrypto"].map {
                     .product(name: $0, package: "sluice")
                 },
             swiftSettings: settings),

@@ -21,7 +21,7 @@ from network_namespace import NetworkNamespace  # noqa: E402
 from tunnel_benchmark.comparison import Comparison, Row  # noqa: E402
 from waiting import CheckFailure, wait_until  # noqa: E402
 
-#: Ratios are to dnsdist, which has no more than HTTPS to be compared by; latency by TLS is held against unbound's.
+#: Ratios are to dnsdist, which has no more than HTTPS to be compared by; latency is held against unbound's by TLS.
 ROWS = [
     Row("hits_per_second", "cache hits", "1/s", 0, 1),
     Row("hit_user_microseconds", "    user CPU of one", "µs", 2, 0.5, True),
@@ -32,7 +32,7 @@ ROWS = [
     Row("https_miss_system_microseconds", "    system CPU of one", "µs", 2),
     Row("https_miss_processor_microseconds", "    all CPU of one", "µs", 2, 0.55, True),
     Row("tls_light_p50_microseconds", "a miss over TLS at 500/s, p50", "µs", 0, 1, True, "unbound"),
-    Row("https_light_p50_microseconds", "a miss over HTTPS at 500/s, p50", "µs", 0),
+    Row("https_light_p50_microseconds", "the same over HTTPS (unbound: TLS)", "µs", 0, 1.5, True, "unbound"),
     Row("resident_mebibytes", "VmRSS with a full cache of 2 MiB", "MiB", 1, 15, True, "value"),
     Row("anonymous_mebibytes", "RssAnon with a full cache of 2 MiB", "MiB", 1, 8, True, "value"),
 ]
@@ -95,6 +95,8 @@ def _compare(arguments: argparse.Namespace, namespace: NetworkNamespace, folder:
                 _say(f"round {number} of {arguments.rounds}: {program.name}")
                 transports = {"dnsdist": ("https",), "unbound": ("tls",)}.get(program.name, ("tls", "https"))
                 figures[program.name] = measure(program, plan, transports)
+            # unbound forwards by no HTTPS: what it takes by TLS stands for it.
+            figures["unbound"]["https_light_p50_microseconds"] = figures["unbound"]["tls_light_p50_microseconds"]
     finally:
         for upstream in upstreams:
             programs.stop(upstream)

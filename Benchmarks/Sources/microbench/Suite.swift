@@ -53,13 +53,20 @@ struct Suite {
 
     private mutating func measureDNS() throws {
         try add("dns/query-parse") { QueryParsing() }
+        try add("dns/plain-query") { PlainQueryReading() }
+        try add("dns/answer-check") { AnswerChecking() }
         try add("dns/answer") { AnswerWalking() }
+        try add("dns/facts-view") { FactFinding(usesLDNS: false) }
+        try add("dns/facts-ldns") { FactFinding(usesLDNS: true) }
         try add("dns/age") { Aging() }
         try add("dns/adapt") { CacheHit() }
         try add("dns/failure") { SmallAnswers(.failure) }
         try add("dns/negative") { SmallAnswers(.negative) }
         try add("dns/addresses") { SmallAnswers(.addresses) }
         try add("dns/cache-hit") { try CacheHitThroughProvider(by: .udp) }
+        try add("dns/cache-hit-cookie") {
+            try CacheHitThroughProvider(by: .udp, query: TestMessages.queryWithCookie)
+        }
         try add("dns/cache-hit-tcp") { try CacheHitThroughProvider(by: .tcp) }
         try add("dns/blocked") { try CacheHitThroughProvider(by: .udp, isBlocked: true) }
         for length in [1, 64, 1460] {

@@ -36,6 +36,9 @@ public struct CacheKey: Hashable, Sendable {
         octets[0] |= number << 2
     }
 
+    /// DO in the lowest bit and CD in the next.
+    public var flags: UInt8 { octets[0] }
+
     /// The key as bytes: flags, type, class, name. Equal keys have equal bytes.
     public var bytes: RawSpan {
         @_lifetime(borrow self)

@@ -2,12 +2,17 @@ import ByteAccess
 import CMeasurement
 import DNSMessage
 import IPPacket
+import LDNSMessage
 
 /// DNS messages as a resolver sees them most.
 enum TestMessages {
     /// A query for the address of a name, with EDNS.
     static let query: [UInt8] =
         [0xAB, 0xCD, 1, 0, 0, 1, 0, 0, 0, 0, 0, 1] + name + [0, 1, 0, 1] + opt
+
+    /// The same with a cookie, as dig sends it.
+    static let queryWithCookie: [UInt8] =
+        Array(query.dropLast(2)) + [0, 12, 0, 10, 0, 8, 1, 2, 3, 4, 5, 6, 7, 8]
 
     /// Its answer: an alias, two addresses, a name server and EDNS.
     static let answer: [UInt8] =
@@ -33,6 +38,50 @@ struct QueryParsing: Benchmark {
             guard let query = try? QueryView(checking: message.span.octets) else { preconditionFailure("no query") }
             let key = CacheKey(query)
             measurement_consume(UInt64(key.bytes.byteCount))
+        }
+    }
+}
+
+/// Reads a query in one pass.
+struct PlainQueryReading: Benchmark {
+    let operations = 8192
+    let message = TestMessages.query
+
+    mutating func run() {
+        for _ in 0..<operations {
+            guard let query = PlainQuery(message.span.octets) else { preconditionFailure("no plain query") }
+            measurement_consume(UInt64(query.questionEnd))
+        }
+    }
+}
+
+/// Checks an answer from its first byte to its last, as it is done once before anything is made of it.
+struct AnswerChecking: Benchmark {
+    let operations = 2048
+    let message = TestMessages.answer
+
+    mutating func run() {
+        for _ in 0..<operations {
+            guard let answer = try? DNSMessageView(checking: message.span.octets) else {
+                preconditionFailure("no answer")
+            }
+            measurement_consume(UInt64(answer.bytes.byteCount))
+        }
+    }
+}
+
+/// Has an answer read by the view alone or by ldns for policy, once it was checked.
+struct FactFinding: Benchmark {
+    let operations = 512
+    let usesLDNS: Bool
+    let message = TestMessages.answer
+
+    mutating func run() {
+        for _ in 0..<operations {
+            guard let answer = try? DNSMessageView(checking: message.span.octets),
+                let facts = usesLDNS ? try? LDNSAnswerReader().facts(of: answer) : ViewAnswerReader().facts(of: answer)
+            else { preconditionFailure("no answer") }
+            measurement_consume(UInt64(facts.addresses.count))
         }
     }
 }

@@ -7,14 +7,17 @@ import Provider
 /// A proxy that has one answer in its cache, and is asked for it.
 struct CacheHitThroughProvider: Benchmark, ~Copyable {
     let operations = 2048
-    private let query = TestMessages.query
+    private let query: [UInt8]
     private let transport: ClientTransport
     private var provider = DNSProxyProvider()
     private var output = [UInt8](repeating: 0, count: DNSProxyProvider.answerCapacity)
 
-    /// - Parameter isBlocked: True to ask for a name that a rule blocks, instead of one with an answer.
-    init(by transport: ClientTransport, isBlocked: Bool = false) throws {
+    /// - Parameters:
+    ///   - isBlocked: True to ask for a name that a rule blocks, instead of one with an answer.
+    ///   - query: What is asked.
+    init(by transport: ClientTransport, isBlocked: Bool = false, query: [UInt8] = TestMessages.query) throws {
         self.transport = transport
+        self.query = query
         var configuration = DNSProxyConfiguration(upstreams: [DNSUpstream(name: "main", transport: .tls)])
         configuration.rules = [try NameRule(parsing: isBlocked ? "||example.com^" : "||ads.example^")]
         try provider.start(configuration, at: Instant(nanoseconds: 0))

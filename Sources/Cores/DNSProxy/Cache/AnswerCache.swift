@@ -18,7 +18,8 @@ struct AnswerCache: ~Copyable, Sendable {
     }
 
     private let byteLimit: Int
-    private var memory: CacheMemory
+    var memory: CacheMemory
+    let questionHash = QuestionHash()
     private var usedEntries = 0
     private var usedBlocks = 0
     private var freeEntry = CacheEntry.none
@@ -55,8 +56,8 @@ struct AnswerCache: ~Copyable, Sendable {
         tolerance: Interval = .seconds(0), into output: inout MutableRawSpan
     ) -> Hit? {
         guard count > 0 else { return nil }
-        let hash = Self.hash(of: key)
-        let flags = key.bytes.uint8(at: 0)
+        let flags = key.flags
+        let hash = questionHash.hash(of: question.octets, flags: flags)
         var index = memory[place: place(of: hash)]
         while index != CacheEntry.none {
             var entry = memory[entry: index]
@@ -76,6 +77,9 @@ struct AnswerCache: ~Copyable, Sendable {
         }
         return nil
     }
+
+    /// The entry that was just found, with what was noted since.
+    func entry(of hit: Hit) -> CacheEntry { memory[entry: hit.index] }
 
     /// Notes what other rules make of an answer that was just found.
     mutating func note(_ verdict: AnswerVerdict, of hit: Hit, generation: UInt32) {
@@ -118,13 +122,13 @@ struct AnswerCache: ~Copyable, Sendable {
             evict(at: now)
         }
         let index = takeEntry()
-        let hash = Self.hash(of: key)
+        let hash = questionHash.hash(of: question.octets, flags: key.flags)
         let place = place(of: hash)
         memory[entry: index] = CacheEntry(
             hash: hash, storedAtNanoseconds: now.nanoseconds, expiresAtNanoseconds: (now + lifetime).nanoseconds,
             rulesGeneration: generation,
             firstBlock: write(message), nextInPlace: memory[place: place], newer: CacheEntry.none, older: newest,
-            byteCount: UInt16(truncatingIfNeeded: message.byteCount), keyFlags: key.bytes.uint8(at: 0), kind: kind,
+            byteCount: UInt16(truncatingIfNeeded: message.byteCount), keyFlags: key.flags, kind: kind,
             verdict: verdict, wasUsed: false, failureCount: failureCount)
         memory[place: place] = index
         if newest == CacheEntry.none { oldest = index } else { memory[entry: newest].newer = index }
@@ -227,14 +231,9 @@ struct AnswerCache: ~Copyable, Sendable {
 
     // MARK: Memory
 
-    private func place(of hash: UInt64) -> Int { Int(truncatingIfNeeded: hash) & (memory.placeCount - 1) }
-
-    /// The hash of a key: the standard library's, whose seed nobody outside knows, so that nobody can choose names that collide.
-    private static func hash(of key: borrowing CacheKey) -> UInt64 {
-        var hasher = Hasher()
-        key.hash(into: &hasher)
-        return UInt64(bitPattern: Int64(hasher.finalize()))
-    }
+    /// Where a hash leads to.
+    @inline(__always)
+    func place(of hash: UInt64) -> Int { Int(truncatingIfNeeded: hash) & (memory.placeCount - 1) }
 
     private mutating func takeEntry() -> UInt32 {
         guard freeEntry != CacheEntry.none else {

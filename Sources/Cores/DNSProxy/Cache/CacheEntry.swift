@@ -23,6 +23,8 @@ struct CacheEntry: BitwiseCopyable {
     var older: UInt32
     /// For how many milliseconds after it expired it is given out without a server being asked, since one was in vain; 0 for not.
     var recheckMilliseconds: UInt32 = 0
+    /// The rules under which plain queries get it without more being looked at; 0 for none.
+    var plainGeneration: UInt32 = 0
     /// The answer's length in bytes.
     var byteCount: UInt16
     /// DO in the lowest bit and CD in the next, as the key has them.

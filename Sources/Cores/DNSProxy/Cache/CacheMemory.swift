@@ -101,7 +101,8 @@ struct CacheMemory: ~Copyable, @unchecked Sendable {
 
     /// The first `count` bytes of a block, 124 at most.
     @_lifetime(borrow self)
-    private func bytes(ofBlock block: UInt32, count: Int) -> RawSpan {
+    @inline(__always)
+    func bytes(ofBlock block: UInt32, count: Int) -> RawSpan {
         precondition(Int(block) < blockCount && count <= Self.blockPayload)
         let start = Int(block) * Self.blockByteCount
         // In bounds by the above; the allocation lives and stays in place as long as `self`.
@@ -110,6 +111,7 @@ struct CacheMemory: ~Copyable, @unchecked Sendable {
     }
 
     /// Copies the bytes of an answer to the start of `output`.
+    @inline(__always)
     func copy(from firstBlock: UInt32, count: Int, to output: inout MutableRawSpan) {
         var (block, offset) = (firstBlock, 0)
         while offset < count {

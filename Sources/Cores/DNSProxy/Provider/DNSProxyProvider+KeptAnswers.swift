@@ -25,7 +25,9 @@ extension DNSProxyProvider {
             let code = MessageEditing.flags(of: output).responseCode
             return composer.failure(code, .cachedError, to: query, by: transport, into: &output)
         }
-        return give(hit, to: query, policy, by: transport, at: now, into: &output)
+        let count = give(hit, to: query, policy, by: transport, at: now, into: &output)
+        if count != nil { notePlain(hit, at: now) }
+        return count
     }
 
     /// Gives a client what was found in the cache and is at the start of the output.

@@ -16,6 +16,16 @@ extension DNSProxyProvider {
     ) -> Decision {
         precondition(output.byteCount >= Self.answerCapacity, "an output that not every answer fits into")
         counters.queries &+= 1
+        if let count = answerPlainly(bytes, by: transport, at: now, into: &output) { return .answer(count) }
+        return handleAny(query: bytes, from: client, by: transport, at: now, into: &output)
+    }
+
+    /// The way of all queries. It is apart from the short one, which does not pay for its room on the stack.
+    @inline(never)
+    private mutating func handleAny(
+        query bytes: RawSpan, from client: ClientToken, by transport: ClientTransport, at now: Instant,
+        into output: inout MutableRawSpan
+    ) -> Decision {
         do throws(DNSMessageError) {
             let query = try QueryView(checking: bytes)
             guard isRunning else {

@@ -47,6 +47,12 @@ public struct QuestionView: ~Escapable {
         get { DomainNameView(bytes, layout.name) }
     }
 
+    /// Name, type and class as they are on the wire: no question's name is compressed.
+    public var octets: RawSpan {
+        @_lifetime(copy self)
+        get { bytes.extracting(layout.name.offset..<layout.endOffset) }
+    }
+
     /// QTYPE.
     public var type: RecordType { layout.type }
     /// QCLASS.

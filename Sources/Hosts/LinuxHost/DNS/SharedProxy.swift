@@ -8,17 +8,41 @@ internal import Provider
 ///
 /// Sharing it is sound: what it holds is reached only between `lock()` and `unlock()`.
 @safe final class SharedProxy: @unchecked Sendable {
-    /// The proxy. Only for who holds the lock.
-    var proxy: DNSProxyProvider
-    /// The clients by UDP that wait. Only for who holds the lock.
-    var datagramClients = DatagramClients()
+    /// What the lock is for. It has memory of its own, where the runtime does not check at every query that nobody else has it: the
+    /// lock makes sure of that.
+    private struct State: ~Copyable {
+        var proxy = DNSProxyProvider()
+        var datagramClients = DatagramClients()
+    }
+
     /// Readable when the proxy's own thread is to take its actions.
     let wakeUp: WakeUp
+    private let state: UnsafeMutablePointer<State>
     private let mutex = ThreadLock()
 
     init() throws(SystemCallError) {
         wakeUp = try WakeUp()
-        proxy = DNSProxyProvider()
+        unsafe state = .allocate(capacity: 1)
+        unsafe state.initialize(to: State())
+    }
+
+    deinit {
+        // Nobody has a reference any more, so nobody holds the lock.
+        unsafe state.deinitialize(count: 1)
+        unsafe state.deallocate()
+    }
+
+    /// The proxy. Only for who holds the lock.
+    var proxy: DNSProxyProvider {
+        // Initialized as long as the object lives, as is all of the state.
+        @inline(__always) _read { yield unsafe state.pointee.proxy }
+        @inline(__always) _modify { yield unsafe &state.pointee.proxy }
+    }
+
+    /// The clients by UDP that wait. Only for who holds the lock.
+    var datagramClients: DatagramClients {
+        @inline(__always) _read { yield unsafe state.pointee.datagramClients }
+        @inline(__always) _modify { yield unsafe &state.pointee.datagramClients }
     }
 
     /// Waits for the proxy.

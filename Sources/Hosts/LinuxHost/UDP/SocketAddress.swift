@@ -35,6 +35,15 @@ enum SocketAddress {
         }
     }
 
+    /// True when `read` finds an address.
+    @inline(__always)
+    static func isUsable(_ bytes: RawSpan) -> Bool {
+        guard bytes.byteCount >= lengthV4 else { return false }
+        // In bounds by the check above; every bit pattern is a valid integer.
+        let family = unsafe bytes.unsafeLoadUnaligned(as: sa_family_t.self)
+        return family == sa_family_t(AF_INET) || family == sa_family_t(AF_INET6) && bytes.byteCount >= lengthV6
+    }
+
     /// Reads the address that fills `bytes`; nil when it is of another family or too short.
     @inline(__always)
     static func read(_ bytes: RawSpan) -> Endpoint? {

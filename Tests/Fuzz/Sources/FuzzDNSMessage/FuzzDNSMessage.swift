@@ -97,6 +97,16 @@ private func checkCopy(_ view: borrowing DNSMessageView) {
     }
 }
 
+/// The short reading of a query says what the long one does.
+private func check(_ plain: PlainQuery, _ query: borrowing QueryView) {
+    require(plain.id == query.header.id && plain.flags == query.header.flags, "the same header")
+    require(plain.type == query.question.type && plain.recordClass == query.question.recordClass, "the same question")
+    require(plain.questionEnd == query.questionLayout.endOffset, "the same end of the question")
+    require(plain.hasEDNS == (query.optLayout != nil) && plain.dnssecOK == query.dnssecOK, "the same EDNS")
+    require(plain.udpPayloadSize == query.edns?.udpPayloadSize ?? 0, "the same size")
+    require(plain.answerLimit == query.answerLimit(), "the same limit")
+}
+
 /// Every query gets an answer that reads back, or none for a reason.
 private func checkQuery(_ input: [UInt8]) {
     input.read { bytes in
@@ -106,8 +116,10 @@ private func checkQuery(_ input: [UInt8]) {
             require(query.question.name.layout.isCompressed == false, "a question is not compressed")
             let key = CacheKey(query)
             require(key.bytes.byteCount == 5 + query.question.name.length, "the length of a key")
+            if let plain = PlainQuery(bytes) { check(plain, query) }
             error = nil
         } catch let thrown {
+            require(PlainQuery(bytes) == nil, "what is not in order is not plain")
             error = thrown
         }
         guard let echo = try? QueryEcho(of: bytes) else {

@@ -1,3 +1,4 @@
+internal import ByteAccess
 internal import CLinux
 internal import DNSProxy
 internal import Glibc
@@ -57,10 +58,8 @@ internal import WireGuard
     /// Adds the answer that was written to `unusedBytes()`. There must be room for it.
     ///
     /// - Parameter source: What it comes from, when the socket alone does not say so.
-    @inline(__always)
     mutating func append(byteCount: Int, to client: Endpoint, from source: LocalSource?) {
         precondition(count < Self.capacity, "more answers than the batch has room for")
-        precondition(byteCount >= 0 && byteCount <= Self.byteCapacity - used, "an answer outside of the free bytes")
         let slot = count
         var address = addresses.mutableBytes(from: slot * SocketAddress.capacity)
         let addressLength = SocketAddress.write(client, to: &address)
@@ -71,6 +70,26 @@ internal import WireGuard
             controlLength = ControlMessages.write(
                 Transmission(peer: nil, path: path, trafficClass: 0), withSource: true, to: &control)
         }
+        append(byteCount: byteCount, addressLength: addressLength, controlLength: controlLength)
+    }
+
+    /// Adds the answer that was written to `unusedBytes()`, for a client as the kernel has it. There must be room for it, and the socket
+    /// alone has to say what it comes from.
+    @inline(__always)
+    mutating func append(byteCount: Int, to client: RawSpan) {
+        precondition(count < Self.capacity, "more answers than the batch has room for")
+        precondition(client.byteCount <= SocketAddress.capacity, "an address of no known kind")
+        var address = addresses.mutableBytes(from: count * SocketAddress.capacity)
+        address.copy(client, to: 0)
+        append(byteCount: byteCount, addressLength: client.byteCount, controlLength: 0)
+    }
+
+    /// Adds an answer whose address and control messages are in their places.
+    @inline(__always)
+    private mutating func append(byteCount: Int, addressLength: Int, controlLength: Int) {
+        precondition(count < Self.capacity, "more answers than the batch has room for")
+        precondition(byteCount >= 0 && byteCount <= Self.byteCapacity - used, "an answer outside of the free bytes")
+        let slot = count
         // In bounds by the preconditions.
         unsafe vectors[slot] = iovec(iov_base: bytes.address(of: used), iov_len: byteCount)
         unsafe messages[slot].header.msg_namelen = socklen_t(addressLength)

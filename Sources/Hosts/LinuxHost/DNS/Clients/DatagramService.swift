@@ -41,25 +41,41 @@ struct DatagramService: ~Copyable {
     /// Puts one query to the proxy, which is locked.
     @inline(__always)
     private mutating func handle(_ index: Int, of socket: DatagramSocket, _ shared: SharedProxy, at now: Instant) {
-        guard let client = queries.client(at: index) else { return }
+        guard queries.hasClient(at: index) else { return }
         // Usual answers all fit. Where they do not, they leave while the proxy is locked, which is rare and short.
         if !answers.hasRoom { answers.flush(to: socket.descriptor, &counts) }
-        let token = shared.datagramClients.nextToken
-        switch Self.ask(index, of: queries, token, &answers, shared, at: now) {
+        switch Self.ask(index, of: queries, shared.datagramClients.nextToken, &answers, shared, at: now) {
         case .answer(let byteCount):
-            answers.append(byteCount: byteCount, to: client, from: source(of: index, socket))
+            if socket.isWildcard, let client = queries.client(at: index) {
+                answers.append(byteCount: byteCount, to: client, from: queries.localSource(at: index))
+            } else {
+                Self.add(byteCount, to: index, of: queries, &answers)
+            }
         case .pending:
             hasPending = true
-            var server = Endpoint(address: socket.address.address, port: socket.address.port)
-            if let source = source(of: index, socket) {
-                server.address = source.address
-                server.scope = source.address.isLinkLocal ? source.interfaceIndex : 0
-            }
-            shared.datagramClients.add(
-                DatagramClient(origin: .socket(socket.number), client: client, server: server))
+            keep(index, of: socket, shared)
         case .drop:
             break
         }
+    }
+
+    /// Has the answer to a query wait, which leaves by a socket that has an address of its own.
+    @inline(__always)
+    private static func add(
+        _ byteCount: Int, to index: Int, of queries: borrowing QueryBatch, _ answers: inout AnswerBatch
+    ) {
+        answers.append(byteCount: byteCount, to: queries.address(at: index))
+    }
+
+    /// Keeps who waits for the answer to a query.
+    private func keep(_ index: Int, of socket: DatagramSocket, _ shared: SharedProxy) {
+        guard let client = queries.client(at: index) else { preconditionFailure("a query that came from nowhere") }
+        var server = Endpoint(address: socket.address.address, port: socket.address.port)
+        if socket.isWildcard, let source = queries.localSource(at: index) {
+            server.address = source.address
+            server.scope = source.address.isLinkLocal ? source.interfaceIndex : 0
+        }
+        shared.datagramClients.add(DatagramClient(origin: .socket(socket.number), client: client, server: server))
     }
 
     @inline(__always)
@@ -71,12 +87,6 @@ struct DatagramService: ~Copyable {
         return shared.proxy.handle(query: queries.bytes(at: index), from: token, by: .udp, at: now, into: &output)
     }
 
-    /// What the answer to a query comes from; nil where the socket has an address of its own.
-    @inline(__always)
-    private func source(of index: Int, _ socket: DatagramSocket) -> LocalSource? {
-        socket.address.address.isUnspecified ? queries.localSource(at: index) : nil
-    }
-
     /// Has an answer wait for `flush()`, to leave by `socket`.
     mutating func add(_ answer: [UInt8], to client: DatagramClient, by socket: DatagramSocket) {
         if outgoing !== socket || !answers.hasRoom { flush() }
@@ -85,8 +95,10 @@ struct DatagramService: ~Copyable {
             var output = answers.unusedBytes()
             output.copy(answer.span.octets, to: 0)
         }
-        let isWildcard = socket.address.address.isUnspecified && !client.server.address.isUnspecified
-        let source = isWildcard ? LocalSource(address: client.server.address, interfaceIndex: client.server.scope) : nil
+        let server = client.server
+        let source =
+            socket.isWildcard && !server.address.isUnspecified
+            ? LocalSource(address: server.address, interfaceIndex: server.scope) : nil
         answers.append(byteCount: answer.count, to: client.client, from: source)
     }
 

@@ -1,4 +1,5 @@
 internal import Glibc
+internal import IPPacket
 
 /// A bound socket that queries come to in datagrams.
 final class DatagramSocket: Sendable {
@@ -8,12 +9,15 @@ final class DatagramSocket: Sendable {
     let number: Int
     /// Where it listens.
     let address: AddressAndPort
+    /// True when it listens at all of the machine's addresses: what an answer comes from has to be said then.
+    let isWildcard: Bool
 
     /// Takes over a descriptor.
     init(adopting descriptor: consuming FileDescriptor, number: Int, address: AddressAndPort) {
         self.descriptor = descriptor
         self.number = number
         self.address = address
+        isWildcard = address.address.isUnspecified
     }
 
     /// How many datagrams the kernel dropped because the socket's buffer was full.

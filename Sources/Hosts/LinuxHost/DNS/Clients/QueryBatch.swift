@@ -68,12 +68,23 @@ internal import WireGuard
 
     /// Who sent datagram `index`; nil when it came without a usable address.
     @inline(__always)
-    func client(at index: Int) -> Endpoint? {
+    func client(at index: Int) -> Endpoint? { SocketAddress.read(address(at: index)) }
+
+    /// True when `client(at:)` has somebody.
+    @inline(__always)
+    func hasClient(at index: Int) -> Bool { SocketAddress.isUsable(address(at: index)) }
+
+    /// Who sent datagram `index`, as the kernel has it.
+    @_lifetime(borrow self)
+    @inline(__always)
+    func address(at index: Int) -> RawSpan {
         precondition(index >= 0 && index < count, "no such datagram")
         let start = index * SocketAddress.capacity
         // In bounds by the precondition. The kernel set the length, to at most the room that it was given.
         let length = min(Int(unsafe messages[index].header.msg_namelen), SocketAddress.capacity)
-        return SocketAddress.read(addresses.bytes.extracting(start..<start + length))
+        let span = addresses.bytes.extracting(start..<start + length)
+        // The buffer lives as long as this value.
+        return unsafe _overrideLifetime(span, borrowing: self)
     }
 
     /// The local end that datagram `index` came to; nil when the kernel does not tell.
