@@ -12,13 +12,16 @@ struct CacheHitThroughProvider: Benchmark, ~Copyable {
     private var provider = DNSProxyProvider()
     private var output = [UInt8](repeating: 0, count: DNSProxyProvider.answerCapacity)
 
-    /// - Parameter isBlocked: True to ask for a name that a rule blocks, instead of one with an answer.
-    init(by transport: ClientTransport, isBlocked: Bool = false) throws {
+    /// - Parameters:
+    ///   - isBlocked: True to ask for a name that a rule blocks, instead of one with an answer.
+    ///   - records: Local records that the answer is made of.
+    init(by transport: ClientTransport, isBlocked: Bool = false, records: [ResourceRecord] = []) throws {
         self.transport = transport
         var configuration = DNSProxyConfiguration(upstreams: [DNSUpstream(name: "main", transport: .tls)])
         configuration.rules = [try NameRule(parsing: isBlocked ? "||example.com^" : "||ads.example^")]
+        configuration.records = records
         try provider.start(configuration, at: Instant(nanoseconds: 0))
-        if !isBlocked { answerOnce() }
+        if !isBlocked, records.isEmpty { answerOnce() }
     }
 
     /// Lets the one exchange be answered that the first query begins.

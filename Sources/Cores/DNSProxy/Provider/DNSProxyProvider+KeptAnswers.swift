@@ -58,9 +58,9 @@ extension DNSProxyProvider {
         switch verdict {
         case .passes:
             return nil
-        case .blocked:
+        case .blocked(let source):
             counters.blocked &+= 1
-            return composer.blocked(to: query, by: transport, into: &output)
+            return composer.blocked(source, to: query, by: transport, into: &output)
         case .rebinds:
             counters.rebinding &+= 1
             return composer.negative(

@@ -44,20 +44,7 @@ extension QueryEcho {
             let kept = zoneLabelCount ?? (code == .nameError ? name.labelCount - 1 : name.labelCount)
             let zone = name.walk(from: name.labelCount - max(0, min(kept, name.labelCount)))
             let bytes = name.bytes
-            try writer.appendRecord(bytes, zone, .soa, question.recordClass, timeToLive, .authority, into: &output) {
-                (writer, output, position) throws(DNSMessageError) in
-                // The fields are those that RFC 6303 §3 gives to empty zones; MNAME is the zone itself.
-                try writer.write(bytes, zone, compressed: true, into: &output, at: &position)
-                let mailbox = DomainName.nobody
-                try writer.write(mailbox.bytes, LabelWalk(at: 0), compressed: true, into: &output, at: &position)
-                try writer.reserve(20, at: position, in: output)
-                output.storeBigEndian(1 as UInt32, at: position)
-                output.storeBigEndian(3600 as UInt32, at: position + 4)
-                output.storeBigEndian(1200 as UInt32, at: position + 8)
-                output.storeBigEndian(604_800 as UInt32, at: position + 12)
-                output.storeBigEndian(timeToLive, at: position + 16)
-                position += 20
-            }
+            try writer.appendStartOfAuthority(bytes, zone, question.recordClass, timeToLive, into: &output)
         }
         return try finish(&writer, code, edns, into: &output)
     }
@@ -129,6 +116,37 @@ extension QueryEcho {
             try writer.append(edns, responseCode: code, into: &output)
         }
         return try writer.finish(into: &output)
+    }
+}
+
+extension MessageWriter {
+    /// Writes into the authority section the SOA record of a zone that nobody looks after, for an answer that says that there is nothing.
+    ///
+    /// - Parameter timeToLive: For how many seconds that may be kept; it is MINIMUM too.
+    public mutating func append(
+        startOfAuthorityOf zone: borrowing DomainNameView, timeToLive: UInt32, into output: inout MutableRawSpan
+    ) throws(DNSMessageError) {
+        try appendStartOfAuthority(zone.bytes, zone.walk(from: 0), .internet, timeToLive, into: &output)
+    }
+
+    fileprivate mutating func appendStartOfAuthority(
+        _ bytes: RawSpan, _ zone: LabelWalk, _ recordClass: RecordClass, _ timeToLive: UInt32,
+        into output: inout MutableRawSpan
+    ) throws(DNSMessageError) {
+        try appendRecord(bytes, zone, .soa, recordClass, timeToLive, .authority, into: &output) {
+            (writer, output, position) throws(DNSMessageError) in
+            // The fields are those that RFC 6303 §3 gives to empty zones; MNAME is the zone itself.
+            try writer.write(bytes, zone, compressed: true, into: &output, at: &position)
+            let mailbox = DomainName.nobody
+            try writer.write(mailbox.bytes, LabelWalk(at: 0), compressed: true, into: &output, at: &position)
+            try writer.reserve(20, at: position, in: output)
+            output.storeBigEndian(1 as UInt32, at: position)
+            output.storeBigEndian(3600 as UInt32, at: position + 4)
+            output.storeBigEndian(1200 as UInt32, at: position + 8)
+            output.storeBigEndian(604_800 as UInt32, at: position + 12)
+            output.storeBigEndian(timeToLive, at: position + 16)
+            position += 20
+        }
     }
 }
 

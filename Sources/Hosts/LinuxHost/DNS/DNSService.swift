@@ -21,9 +21,11 @@ internal import Provider
         static let inbox: UInt64 = 2
     }
 
-    private let shared: SharedProxy
+    let shared: SharedProxy
     private let inbox: QueryInbox
-    private let log: Log
+    let log: Log
+    /// The hosts files, for the thread.
+    var hostFiles: HostFiles
     /// How many threads take queries.
     let workers: Int
     private var configuration: DNSConfiguration
@@ -50,6 +52,7 @@ internal import Provider
         let orderGiven = try Self.watching { () throws(SystemCallError) in try WakeUp() }
         let loop = try Self.watching { () throws(SystemCallError) in try EventLoop() }
         let servers = try Self.openServers(of: configuration, shared, inbox, log)
+        let hostFiles = try Self.readHosts(configuration)
         let clients: ClientSide
         do throws(ClientSideError) {
             clients = try ClientSide(
@@ -68,10 +71,12 @@ internal import Provider
         self.orderGiven = orderGiven
         self.clients = clients
         self.servers = servers
+        self.hostFiles = hostFiles
         unsafe orderDone = .allocate(capacity: 1)
         unsafe orderDone.initialize(to: sem_t())
         // A semaphore between threads that starts at zero is always accepted.
         unsafe sem_init(orderDone, 0, 0)
+        adoptHosts(hostFiles)
     }
 
     private static func openServers(
@@ -238,7 +243,8 @@ internal import Provider
     }
 
     private func nextDeadline() -> Instant? {
-        [shared.withProxy { $0.nextDeadline }, clients.nextDeadline, servers.nextDeadline].lazy.compactMap(\.self).min()
+        [shared.withProxy { $0.nextDeadline }, clients.nextDeadline, servers.nextDeadline, hostFiles.nextDeadline]
+            .lazy.compactMap(\.self).min()
     }
 
     private func handleDeadlines() {
@@ -248,6 +254,7 @@ internal import Provider
         }
         if let deadline = clients.nextDeadline, deadline <= now { clients.handleDeadlines(at: now, loop) }
         if let deadline = servers.nextDeadline, deadline <= now { servers.handleDeadlines(at: now, loop) }
+        if let deadline = hostFiles.nextDeadline, deadline <= now { lookAtHosts(at: now) }
     }
 
     /// Does what the proxy wants done, and what comes of that.
@@ -310,6 +317,7 @@ internal import Provider
     private func change(to new: DNSConfiguration, _ rules: RuleConfiguration?) throws(StartFailure) {
         let changed = DNSProxyConfiguration(new, rules)
         do throws(DNSProxyError) { try changed.check() } catch { throw StartFailure("dns: \(error)") }
+        let hosts = try Self.readHosts(new)
         var servers: ServerSide?
         if configuration.upstreams != new.upstreams || configuration.bootstrap != new.bootstrap {
             servers = try Self.openServers(of: new, shared, inbox, log)
@@ -324,6 +332,7 @@ internal import Provider
                 try proxy.reload(changed, at: HostClock.now())
             } catch { preconditionFailure("a configuration that was checked: \(error)") }
         }
+        adoptHosts(hosts)
         clients.setClientIdle(new.clientIdle)
         configuration = new
         if var servers {
