@@ -7,7 +7,7 @@ public import DNSMessage
 /// the longer counts.
 public struct LocalNames: Sendable {
     /// A record, and where the next one of the same name is.
-    private struct Record: Sendable {
+    struct Record: Sendable {
         var type: RecordType
         /// In seconds.
         var timeToLive: UInt32
@@ -16,12 +16,15 @@ public struct LocalNames: Sendable {
         var next: Int32
     }
 
+    /// What is instead of the place of a next record behind the last.
     private static let end: Int32 = -1
 
     private var names = NameTable<Int32>([])
     private var wildcards = NameTable<Int32>([])
-    private var records: [Record] = []
-    private var octets: [UInt8] = []
+    /// All records, those of a name in the order in which they came.
+    private(set) var records: [Record] = []
+    /// Their data.
+    private(set) var octets: [UInt8] = []
 
     /// The most records that a name may have.
     public static let maximumRecordCount = 4096
@@ -86,8 +89,9 @@ public struct LocalNames: Sendable {
         return index
     }
 
+    /// The data of a record.
     @_lifetime(borrow self)
-    private func data(of record: Record) -> RawSpan {
+    func data(of record: Record) -> RawSpan {
         octets.span.octets.extracting(record.start..<record.start + record.count)
     }
 
@@ -112,113 +116,6 @@ public struct LocalNames: Sendable {
             if count < labelCount { first = value }
         }
         return first.map { Found(names: self, first: Int($0)) }
-    }
-}
-
-extension LocalNames {
-    /// The records of a name that was found.
-    struct Found {
-        fileprivate let names: LocalNames
-        fileprivate let first: Int
-
-        /// The shortest TTL of all its records, in seconds.
-        var timeToLive: UInt32 { timeToLive { _ in true } }
-
-        /// The name that it is an alias of; nil when it is none.
-        var alias: DomainName? {
-            var index = first
-            while index >= 0 {
-                let record = names.records[index]
-                if record.type == .cname {
-                    // It was checked when it was added.
-                    guard let view = try? DomainNameView(checking: names.octets.span.octets, at: record.start) else {
-                        return nil
-                    }
-                    return DomainName(view)
-                }
-                index = Int(record.next)
-            }
-            return nil
-        }
-
-        /// Writes the records of a type, or of all types for ANY, and their signatures when those are wanted.
-        ///
-        /// - Parameter owner: The name, in the letters that the client gets to see.
-        /// - Returns: False when there are none.
-        func append(
-            _ type: RecordType, of owner: borrowing DomainNameView, dnssecOK: Bool, to writer: inout MessageWriter,
-            into output: inout MutableRawSpan
-        ) throws(DNSMessageError) -> Bool {
-            // Records of one set have one TTL (RFC 2181 §5.2).
-            let timeToLive = timeToLive { type == .any || $0 == type }
-            var isEmpty = true
-            var index = first
-            while index >= 0 {
-                let record = names.records[index]
-                if record.type == type || type == .any {
-                    isEmpty = false
-                    try append(record, owner, timeToLive, &writer, &output)
-                }
-                index = Int(record.next)
-            }
-            guard dnssecOK, !isEmpty, type != .any, type != .rrsig else { return !isEmpty }
-            index = first
-            while index >= 0 {
-                let record = names.records[index]
-                if record.type == .rrsig, record.count > 2,
-                    names.octets.span.octets.bigEndianUInt16(at: record.start) == type.rawValue
-                {
-                    try append(record, owner, timeToLive, &writer, &output)
-                }
-                index = Int(record.next)
-            }
-            return true
-        }
-
-        private func append(
-            _ record: Record, _ owner: borrowing DomainNameView, _ timeToLive: UInt32, _ writer: inout MessageWriter,
-            _ output: inout MutableRawSpan
-        ) throws(DNSMessageError) {
-            let data = names.octets.span.octets.extracting(record.start..<record.start + record.count)
-            try writer.append(owner: owner, type: record.type, timeToLive: timeToLive, data: data, into: &output)
-        }
-
-        private func timeToLive(_ isCounted: (RecordType) -> Bool) -> UInt32 {
-            var (shortest, index) = (UInt32.max, first)
-            while index >= 0 {
-                let record = names.records[index]
-                if isCounted(record.type) { shortest = min(shortest, record.timeToLive) }
-                index = Int(record.next)
-            }
-            return shortest
-        }
-    }
-}
-
-/// Why a record cannot be one of the proxy's own.
-public enum LocalRecordError: Error, Hashable, Sendable {
-    /// Its class is not IN.
-    case otherClass
-    /// It is of a type that no zone has records of: OPT for one.
-    case notOfAZone
-    /// The name has the same record already.
-    case repeated
-    /// The name is an alias and has other records too, or is an alias of two names (RFC 1034 §3.6.2).
-    case besidesAlias
-    /// The name has as many records as it may have.
-    case tooMany
-}
-
-extension LocalRecordError: CustomStringConvertible {
-    /// What is wrong, behind "the record".
-    public var description: String {
-        switch self {
-        case .otherClass: "is not of class IN"
-        case .notOfAZone: "is of a type that names have no records of"
-        case .repeated: "is there already"
-        case .besidesAlias: "is beside a CNAME: a name that has one has nothing else"
-        case .tooMany: "is one too many: a name has \(LocalNames.maximumRecordCount) at most"
-        }
     }
 }
 

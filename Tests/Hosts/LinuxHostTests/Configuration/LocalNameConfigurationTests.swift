@@ -41,7 +41,7 @@ struct LocalNameConfigurationTests {
         let expected = "expected a record such as \"nas.example 300 IN A 192.0.2.9\""
         #expect(
             try problems("records: ['a.example A 192.0.2.1',\n'x.example A 192.0.2'] ") == [
-                "3: dns.records[1]: \(expected); ldns says: Conversion error, ip4 addr expected"
+                "3: dns.records[1]: \(expected); ldns says: Syntax error, could not parse the RR's rdata"
             ])
         #expect(try problems("records: [7]") == ["2: dns.records[0]: \(expected)"])
         #expect(try problems("records: ['. A 192.0.2.1']") == ["2: dns.records[0]: \(expected)"])
