@@ -69,6 +69,7 @@ struct Suite {
         }
         try add("dns/cache-hit-tcp") { try CacheHitThroughProvider(by: .tcp) }
         try add("dns/blocked") { try CacheHitThroughProvider(by: .udp, isBlocked: true) }
+        try add("dns/local-record") { try CacheHitThroughProvider(by: .udp, records: TestMessages.localRecords()) }
         for length in [1, 64, 1460] {
             try add("dns/framing-\(length)") { Framing(pieceLength: length) }
         }

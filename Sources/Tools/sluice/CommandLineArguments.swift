@@ -12,6 +12,8 @@ enum CommandLineArguments: Equatable {
     case status(watch: Bool, json: Bool, config: String)
     /// `sluice dns query NAME [TYPE] --upstream URL`
     case query(DNSQueryOptions)
+    /// `sluice dns flush [NAME] [--config FILE]`
+    case flush(name: DNSFlushName?, config: String)
     /// `--help`, or nothing at all.
     case help
     /// `--version`
@@ -27,6 +29,7 @@ enum CommandLineArguments: Equatable {
                sluice check [--config FILE]
                sluice status [--watch] [--json] [--config FILE]
                sluice dns query NAME [TYPE] --upstream URL [OPTIONS]
+               sluice dns flush [NAME] [--config FILE]
 
         IFNAME creates the WireGuard interface of this name and serves it until it is deleted. Without -f the command
         returns once the interface can be configured, and goes on in the background.
@@ -39,6 +42,7 @@ enum CommandLineArguments: Equatable {
           check     says what is wrong with a configuration: file, line, key and what was expected
           status    says what a running daemon does
           dns query asks a DNS server, as the daemon would, and prints the answer
+          dns flush has a running daemon forget the answers that it keeps: all, or those about NAME and all below it
 
         options:
           -f, --foreground    stay in the foreground; with it a word that is a command is the name of an interface

@@ -1,10 +1,12 @@
 import LinuxHost
 
 extension CommandLineArguments {
-    /// Reads what is behind `sluice dns`: `query`, a name, a type or none, and options.
+    /// Reads what is behind `sluice dns`: `query`, a name, a type or none, and options; or `flush`.
     static func parseDNS(_ arguments: ArraySlice<String>) -> CommandLineArguments {
+        if arguments.first == "flush" { return parseFlush(arguments.dropFirst()) }
         guard arguments.first == "query" else {
-            return .wrong("sluice dns takes query and what is to be asked: sluice dns query NAME [TYPE] --upstream URL")
+            return .wrong(
+                "sluice dns takes query and what is to be asked, or flush: sluice dns query NAME [TYPE] --upstream URL")
         }
         var options = DNSQueryOptions()
         var words: [String] = []

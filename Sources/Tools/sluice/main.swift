@@ -19,6 +19,8 @@ case .run(let config):
     exit(runDaemon(config))
 case .query(let options):
     exit(queryDNS(options))
+case .flush(let name, let config):
+    exit(flushDNS(name, config: config))
 case .status(let watch, let json, let config):
     exit(showStatus(watch: watch, json: json, config: config))
 }

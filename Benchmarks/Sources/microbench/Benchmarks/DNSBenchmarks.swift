@@ -22,6 +22,17 @@ enum TestMessages {
         + [0xC0, 0x2D, 0, 1, 0, 1, 0, 0, 1, 44, 0, 4, 192, 0, 2, 2]
         + [0xC0, 0x10, 0, 2, 0, 1, 0, 0, 14, 16, 0, 5, 2, 0x6E, 0x73, 0xC0, 0x10] + opt
 
+    /// Local records for the query: an alias and two addresses.
+    static func localRecords() throws -> [ResourceRecord] {
+        let owner = try DomainName(parsing: "www.example.com")
+        let (target, data) = (try DomainName(parsing: "cdn.example.com"), [3, 0x63, 0x64, 0x6E] + name[4...])
+        return [
+            ResourceRecord(owner: owner, type: .cname, timeToLive: 300, data: data),
+            ResourceRecord(owner: target, type: .a, timeToLive: 300, data: [192, 0, 2, 1]),
+            ResourceRecord(owner: target, type: .a, timeToLive: 300, data: [192, 0, 2, 2]),
+        ]
+    }
+
     /// www.example.com.
     private static let name: [UInt8] =
         [3, 0x77, 0x77, 0x77, 7, 0x65, 0x78, 0x61, 0x6D, 0x70, 0x6C, 0x65, 3, 0x63, 0x6F, 0x6D, 0]

@@ -15,13 +15,18 @@ struct CacheHitThroughProvider: Benchmark, ~Copyable {
     /// - Parameters:
     ///   - isBlocked: True to ask for a name that a rule blocks, instead of one with an answer.
     ///   - query: What is asked.
-    init(by transport: ClientTransport, isBlocked: Bool = false, query: [UInt8] = TestMessages.query) throws {
+    ///   - records: Local records that the answer is made of.
+    init(
+        by transport: ClientTransport, isBlocked: Bool = false, query: [UInt8] = TestMessages.query,
+        records: [ResourceRecord] = []
+    ) throws {
         self.transport = transport
         self.query = query
         var configuration = DNSProxyConfiguration(upstreams: [DNSUpstream(name: "main", transport: .tls)])
         configuration.rules = [try NameRule(parsing: isBlocked ? "||example.com^" : "||ads.example^")]
+        configuration.records = records
         try provider.start(configuration, at: Instant(nanoseconds: 0))
-        if !isBlocked { answerOnce() }
+        if !isBlocked, records.isEmpty { answerOnce() }
     }
 
     /// Lets the one exchange be answered that the first query begins.

@@ -170,7 +170,7 @@ struct AnswerCache: ~Copyable, Sendable {
         if let hit = find(key, question, at: now, tolerance: .endless, into: &scratch) { remove(hit.index) }
     }
 
-    /// Removes what is known of one name, of whatever type.
+    /// Removes what is known of a name and of what is below it, of whatever type.
     ///
     /// - Parameter scratch: Room for any message.
     /// - Returns: How many answers are gone.
@@ -181,7 +181,8 @@ struct AnswerCache: ~Copyable, Sendable {
             let entry = memory[entry: index]
             memory.copy(from: entry.firstBlock, count: Int(entry.byteCount), to: &scratch)
             let message = scratch.bytes.extracting(..<Int(entry.byteCount))
-            if let owner = try? DomainNameView(checking: message, at: DNSHeader.byteCount), owner.isEqual(to: name) {
+            if let owner = try? DomainNameView(checking: message, at: DNSHeader.byteCount), owner.isSubdomain(of: name)
+            {
                 remove(index)
                 removed += 1
             }

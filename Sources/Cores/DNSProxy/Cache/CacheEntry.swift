@@ -59,11 +59,11 @@ struct CacheEntry: BitwiseCopyable {
 }
 
 /// What policy makes of an answer.
-enum AnswerVerdict: UInt8, BitwiseCopyable {
+enum AnswerVerdict: Equatable, BitwiseCopyable {
     /// Clients get it.
     case passes
-    /// A rule blocks a name that it leads to.
-    case blocked
+    /// A rule of this source blocks a name that it leads to.
+    case blocked(RuleSource)
     /// It leads a name of the outside to an address of the inside.
     case rebinds
 }

@@ -1,4 +1,4 @@
-internal import DNSMessage
+public import DNSMessage
 public import IPPacket
 public import Provider
 
@@ -10,6 +10,9 @@ public struct DNSProxyConfiguration: Equatable, Sendable {
     public var defaultUpstreams: [UpstreamID]
     /// Which domains are for which servers. Of two routes for a name, that of the longer domain counts.
     public var routes: [DomainRoute] = []
+    /// Records of names that no server is asked about, whatever rules and routes say. `*` as a first label stands for all that is below
+    /// the rest and has no records of its own.
+    public var records: [ResourceRecord] = []
     /// What is blocked and what is not.
     public var rules: [NameRule] = []
     /// Which addresses are blocked and which are not, whatever name leads to them.
@@ -26,6 +29,10 @@ public struct DNSProxyConfiguration: Equatable, Sendable {
     public var mixesCase = false
     /// True when answers that would send a name of the outside to an address of the inside are held back.
     public var blocksRebinding = true
+    /// Domains whose names may lead to the inside all the same.
+    public var rebindingAllowed: [DomainName] = []
+    /// True when the names of iCloud Private Relay are said not to exist, so that devices do without it.
+    public var blocksPrivateRelay = false
     /// True when names of one label are asked about as any other: their addresses are said not to exist otherwise.
     public var forwardsSingleLabels = false
     /// How many bytes of memory answers are kept in; 0 for none.
@@ -71,6 +78,10 @@ public struct DNSProxyConfiguration: Equatable, Sendable {
             throw .impossibleLimit
         }
         guard timeToLiveBounds.upperBound <= AnswerNormalizer.longest.positive else { throw .impossibleLimit }
+        var names = LocalNames()
+        for record in records {
+            do throws(LocalRecordError) { try names.add(record) } catch { throw .impossibleRecord(error) }
+        }
         if case .prefix(let prefix) = dns64, TranslationPrefix(prefix) == nil { throw .impossiblePrefix(prefix) }
     }
 }
@@ -95,6 +106,8 @@ public enum DNSProxyError: Error, Hashable, Sendable {
     case impossibleLimit
     /// It is not a prefix that IPv4 addresses can be put behind.
     case impossiblePrefix(IPPrefix)
+    /// Two records do not go together, or one cannot be given out.
+    case impossibleRecord(LocalRecordError)
 }
 
 extension DNSProxyError: PubliclyLoggable, CustomStringConvertible {
@@ -105,6 +118,7 @@ extension DNSProxyError: PubliclyLoggable, CustomStringConvertible {
         case .unknownUpstream: "a route names an upstream that is not there"
         case .impossibleLimit: "a time or a limit is zero, or too long"
         case .impossiblePrefix: "a prefix for DNS64 has a length that it must not have"
+        case .impossibleRecord(let error): "a record \(error)"
         }
     }
 }

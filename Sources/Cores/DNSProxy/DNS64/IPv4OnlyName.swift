@@ -17,6 +17,36 @@ enum IPv4OnlyName {
 
     private static let name: [UInt8] = [8] + Array("ipv4only".utf8) + [4] + Array("arpa".utf8) + [0]
 
+    /// The name itself.
+    static let domainName: DomainName = {
+        guard let view = try? DomainNameView(checking: name.span.octets, at: 0) else {
+            preconditionFailure("a name that is written above")
+        }
+        return DomainName(view)
+    }()
+
+    /// The names of its addresses.
+    private static let reverseNames = addresses.map { ReverseName.name(of: $0) }
+    /// What comes behind the first label of those.
+    private static let reverseZone: [UInt8] =
+        [1, 0x30, 1, 0x30, 3] + Array("192".utf8) + [7] + Array("in-addr".utf8) + [4] + Array("arpa".utf8) + [0]
+    /// How many labels the names of its addresses have.
+    static var reverseLabelCount: Int { 6 }
+
+    /// True for the name of one of its addresses.
+    static func isOfAddress(_ reverse: DomainName) -> Bool { reverseNames.contains(reverse) }
+
+    /// True for the names of its addresses and all that is below them.
+    static func holdsReverse(_ other: borrowing CanonicalName) -> Bool {
+        guard other.labelCount >= reverseLabelCount,
+            other.suffix(reverseLabelCount - 1).hasSameBytes(as: reverseZone.span.octets)
+        else { return false }
+        for reverse in reverseNames where other.suffix(reverseLabelCount).hasSameBytes(as: reverse.bytes) {
+            return true
+        }
+        return false
+    }
+
     /// True for the name and all that is below it.
     static func holds(_ other: borrowing CanonicalName) -> Bool {
         guard other.labelCount >= labelCount else { return false }

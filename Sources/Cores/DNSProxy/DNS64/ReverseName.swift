@@ -17,6 +17,23 @@ enum ReverseName {
         return name
     }
 
+    /// The name of an address.
+    static func name(of address: IPAddress) -> DomainName {
+        switch address {
+        case .v4(let address): return name(of: address)
+        case .v6(let address):
+            var text = ""
+            for index in 0..<32 {
+                let half = index < 16 ? address.low : address.high
+                text += String(half >> UInt64(4 * (index & 15)) & 0xF, radix: 16) + "."
+            }
+            guard let name = try? DomainName(parsing: text + "ip6.arpa") else {
+                preconditionFailure("digits and a zone that are no name")
+            }
+            return name
+        }
+    }
+
     /// The IPv6 address that a name in lower case spells out, digit by digit from the last; nil for other names.
     static func address(of name: borrowing CanonicalName) -> IPv6Address? {
         guard name.labelCount == 34, name.suffix(2).hasSameBytes(as: zone.span.octets) else { return nil }

@@ -13,6 +13,8 @@ enum SpecialName: UInt8, BitwiseCopyable {
     case empty
     /// `use-application-dns.net`: browsers look there whether names are filtered.
     case canary
+    /// The names of iCloud Private Relay, which does without where they do not exist, as Apple says to operators of networks.
+    case privateRelay
 
     /// All of them with the names that they hold for.
     static let all = NameTable(names.flatMap { special, texts in texts.compactMap { named($0, special) } })
@@ -27,6 +29,7 @@ enum SpecialName: UInt8, BitwiseCopyable {
         (.absentUnlessRouted, ["test", "local", "alt", "home.arpa"] + reverseZones),
         (.empty, ["resolver.arpa"]),
         (.canary, ["use-application-dns.net"]),
+        (.privateRelay, ["mask.icloud.com", "mask-h2.icloud.com"]),
     ]
 
     /// The zones of addresses that nobody outside can say anything about (RFC 6303 §4.1 to §4.5, RFC 7793 §4.1).

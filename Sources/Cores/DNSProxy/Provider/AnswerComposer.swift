@@ -9,6 +9,8 @@ struct AnswerComposer: Sendable {
     var blockedAnswer = BlockedAnswer.zero
     /// For how many seconds they may keep that.
     var blockedTimeToLive: UInt32 = 10
+    /// How the sources of rules are called, each at the place that its number is.
+    var sourceNames = RuleSource.standardNames
     /// How long their connections may be idle, in units of 100 ms.
     var idleTenths: UInt16 = 200
     /// True when clients that tell their network are told for which one the answer is (RFC 7871 §7.2.2).
@@ -27,7 +29,7 @@ struct AnswerComposer: Sendable {
         case stale
     }
 
-    private func edns(
+    func edns(
         _ query: borrowing QueryView, _ transport: ClientTransport, _ error: ExtendedError?, scope: UInt8 = 0
     ) -> EDNSFields {
         var edns = EDNSFields(dnssecOK: query.dnssecOK)
@@ -41,7 +43,7 @@ struct AnswerComposer: Sendable {
         return edns
     }
 
-    private func limit(_ query: borrowing QueryView, _ transport: ClientTransport) -> Int {
+    func limit(_ query: borrowing QueryView, _ transport: ClientTransport) -> Int {
         transport == .udp ? query.answerLimit() : DNSMessageView.maximumByteCount
     }
 
@@ -57,11 +59,14 @@ struct AnswerComposer: Sendable {
         }
     }
 
-    /// What a client gets for a name that is blocked.
+    /// What a client gets for a name that a rule of a source blocks.
     func blocked(
-        to query: borrowing QueryView, by transport: ClientTransport, into output: inout MutableRawSpan
+        _ source: RuleSource, to query: borrowing QueryView, by transport: ClientTransport,
+        into output: inout MutableRawSpan
     ) -> Int {
-        let edns = edns(query, transport, ExtendedError(.blocked, text: "rules.inline"))
+        let place = Int(source.rawValue)
+        let name = sourceNames.indices.contains(place) ? sourceNames[place] : ""
+        let edns = edns(query, transport, ExtendedError(.blocked, text: name))
         let limit = limit(query, transport)
         return Self.orNothing {
             () throws(DNSMessageError) in
@@ -168,7 +173,7 @@ struct AnswerComposer: Sendable {
     }
 
     /// What `write` returns. It cannot throw: a question and an OPT record fit into the smallest answer.
-    private static func orNothing(_ write: () throws(DNSMessageError) -> Int) -> Int {
+    static func orNothing(_ write: () throws(DNSMessageError) -> Int) -> Int {
         do {
             return try write()
         } catch {

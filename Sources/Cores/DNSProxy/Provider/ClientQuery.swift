@@ -29,6 +29,9 @@ struct WaitingQuery: Sendable {
     let bytes: [UInt8]
     /// How many of its bytes are the header and the question.
     let questionEnd: Int
+    /// When the client asked for another name, which local records make an alias of this one: its question and the aliases, as a
+    /// message.
+    var aliases: [UInt8]?
 
     init(
         _ query: borrowing QueryView, from client: ClientToken, by transport: ClientTransport, keepsSubnet: Bool = false

@@ -95,10 +95,8 @@ extension DNSProxyProvider {
         if attempt.mixesCase, attempt.transport == .tcp, !Self.keepsCase(view, attempt) {
             upstreams[attempt.upstream.index].losesCase = true
         }
-        let ruling = rules.verdict(on: CanonicalName(lowercased: lookup.key.span.octets.extracting(5...)))
-        let policy = policy(isAllowed: ruling == .allow, isRouted: lookup.route != nil)
         // A rule may be younger than the question.
-        var verdict = ruling == .block ? .blocked : policy.verdict(on: facts, rules)
+        var verdict = verdict(on: facts, of: lookup)
 
         var kept = takeBuffer(&buffers.kept)
         var output = takeBuffer(&buffers.output)
@@ -178,7 +176,10 @@ extension DNSProxyProvider {
         guard let query = try? QueryView(checking: waiting.bytes.span.octets) else {
             preconditionFailure("a query that was checked when it came")
         }
-        let count = write(&self, query, &octets)
+        var count = write(&self, query, &octets)
+        if let aliases = waiting.aliases {
+            count = lead(aliases, to: count, limit: composer.limit(query, waiting.transport), &octets)
+        }
         emit(.answer(waiting.client, [UInt8](copying: octets.bytes.extracting(..<count))))
     }
 

@@ -49,8 +49,11 @@ extension DNSProxyProvider {
             if counts.excluded == 0 { return .none }
             count = AnswerTranslation.writeRealAddresses(of: answer, question: question, into: &buffer)
         case .addresses(let absent):
-            if let prefix = discovery.prefix, AnswerTranslation.hasAddress(answer, for: prefix) || absent.answer == nil
+            if let prefix = discovery.prefix,
+                AnswerTranslation.hasAddress(answer, for: prefix) || absent.answer == nil
+                    || answer.answerKind == .nameError
             {
+                // That there is no such name is the better answer (RFC 6147 §5.1.6).
                 count = AnswerTranslation.writeAddresses(
                     of: answer, behind: prefix, absent, question: question, into: &buffer)
             } else if let answer = absent.answer {
@@ -99,11 +102,7 @@ extension DNSProxyProvider {
     /// What policy makes of an answer that is kept; nil when it cannot be read.
     func verdict(on answer: RawSpan, _ lookup: borrowing Lookup) -> AnswerVerdict? {
         guard let view = try? DNSMessageView(checking: answer) else { return nil }
-        let key = lookup.key
-        let ruling = rules.verdict(on: CanonicalName(lowercased: key.span.octets.extracting(5...)))
-        if ruling == .block { return .blocked }
-        let policy = policy(isAllowed: ruling == .allow, isRouted: lookup.route != nil)
-        return policy.verdict(on: ViewAnswerReader().facts(of: view), rules)
+        return verdict(on: ViewAnswerReader().facts(of: view), of: lookup)
     }
 
     /// Copies the IPv4 addresses that are kept for the name of a lookup, as old as they are.

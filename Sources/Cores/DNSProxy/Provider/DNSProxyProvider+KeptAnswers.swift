@@ -25,8 +25,10 @@ extension DNSProxyProvider {
             let code = MessageEditing.flags(of: output).responseCode
             return composer.failure(code, .cachedError, to: query, by: transport, into: &output)
         }
+        let isRewritten = RewritingMark.error(in: MessageEditing.flags(of: output)) != nil
         let count = give(hit, to: query, policy, by: transport, at: now, into: &output)
-        if count != nil { notePlain(hit, at: now) }
+        // Of what was taken out of an answer, clients are told each time.
+        if count != nil, !isRewritten { notePlain(hit, at: now) }
         return count
     }
 
@@ -61,9 +63,9 @@ extension DNSProxyProvider {
         switch verdict {
         case .passes:
             return nil
-        case .blocked:
+        case .blocked(let source):
             counters.blocked &+= 1
-            return composer.blocked(to: query, by: transport, into: &output)
+            return composer.blocked(source, to: query, by: transport, into: &output)
         case .rebinds:
             counters.rebinding &+= 1
             return composer.negative(

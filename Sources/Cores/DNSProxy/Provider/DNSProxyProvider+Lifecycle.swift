@@ -31,7 +31,7 @@ extension DNSProxyProvider {
         }
         discovery = PrefixDiscovery()
         cache = AnswerCache(byteLimit: 0)
-        buffers = ([], [])
+        (buffers, aliasBuffer) = (([], []), [])
         log(.info, "the DNS proxy stops: \(reason)")
     }
 
@@ -68,8 +68,13 @@ extension DNSProxyProvider {
         }
         self.configuration = configuration
         rules = NameRules(configuration.rules, addresses: configuration.addressRules)
+        rules.blockedHosts = hosts.blocked
         rulesGeneration &+= 1
         rewriter = AnswerRewriter(configuration.rewriting)
+        rebindingAllowed = NameTable(configuration.rebindingAllowed.map { ($0, true) })
+        records = LocalNames()
+        // They were checked.
+        for record in configuration.records { try? records.add(record) }
         routes = NameTable(
             configuration.routes.enumerated().flatMap { index, route in route.domains.map { ($0, index) } })
         composer.passesClientSubnet = configuration.passesClientSubnet
@@ -123,11 +128,18 @@ extension DNSProxyProvider {
         } else if shedding.contains(.oldCacheEntries) {
             cache.removeOlderHalf()
         }
-        if shedding.contains(.spareCapacity) { buffers = ([], []) }
+        if shedding.contains(.spareCapacity) { (buffers, aliasBuffer) = (([], []), []) }
         refusesFlows = shedding.contains(.newFlows)
     }
 
-    /// Forgets what is known of a name, or all that is known.
+    /// Takes over what hosts files say, in place of what they said before.
+    public mutating func setHosts(_ hosts: HostNames) {
+        self.hosts = hosts
+        rules.blockedHosts = hosts.blocked
+        rulesGeneration &+= 1
+    }
+
+    /// Forgets what is known of a name and of all below it, or all that is known.
     ///
     /// - Returns: How many answers are gone.
     @discardableResult

@@ -58,9 +58,12 @@ extension DNSProxyProvider {
         return .answer(count)
     }
 
-    private mutating func handle(
-        _ query: borrowing QueryView, from client: ClientToken, by transport: ClientTransport, at now: Instant,
-        into output: inout MutableRawSpan
+    /// Answers a query that is in order, or has servers asked.
+    ///
+    /// - Parameter aliases: What led to the question from the one that the client asked; nil for nothing.
+    mutating func handle(
+        _ query: borrowing QueryView, from client: ClientToken, by transport: ClientTransport,
+        aliases: [UInt8]? = nil, at now: Instant, into output: inout MutableRawSpan
     ) -> Decision {
         let question = query.question
         guard question.recordClass == .internet, !question.type.isMeta else {
@@ -72,6 +75,11 @@ extension DNSProxyProvider {
         }
         let key = CacheKey(query)
         let name = CanonicalName(lowercased: key.nameBytes)
+        if aliases == nil,
+            let decision = answerFromRecords(query, name, from: client, by: transport, at: now, into: &output)
+        {
+            return decision
+        }
         let route = routes.longestMatch(of: name)?.value
         // Who routes names of addresses behind the prefix of DNS64 knows better than to translate them.
         let reverse = route == nil ? reverseName(question.type, name) : nil
@@ -81,7 +89,7 @@ extension DNSProxyProvider {
             counters.local &+= 1
             return .answer(count)
         }
-        if let count = answerIPv4Only(query, name, by: transport, into: &output) {
+        if let count = answerIPv4Only(query, name, reverse, by: transport, into: &output) {
             counters.local &+= 1
             return .answer(count)
         }
@@ -90,23 +98,23 @@ extension DNSProxyProvider {
             return .answer(count)
         }
         let ruling = rules.verdict(on: name)
-        if ruling == .block {
+        if case .block(let source) = ruling {
             counters.blocked &+= 1
-            return .answer(composer.blocked(to: query, by: transport, into: &output))
+            return .answer(composer.blocked(source, to: query, by: transport, into: &output))
         }
         if question.type == .any, transport == .udp {
             counters.local &+= 1
             return .answer(composer.minimalAny(to: query, by: transport, into: &output))
         }
-        let policy = policy(isAllowed: ruling == .allow, isRouted: route != nil)
+        let policy = policy(for: name, ruling, isRouted: route != nil)
         var hasStale = false
         if let subnet = passedSubnet(of: query), reverse == nil {
             if let count = answerFromCache(query, key, for: subnet, policy, by: transport, at: now, into: &output) {
                 return .answer(count)
             }
             return ask(
-                query, key, route: route, for: subnet, from: client, by: transport, staleDeadline: nil, at: now,
-                into: &output)
+                query, key, route: route, for: subnet, from: client, by: transport, aliases: aliases,
+                staleDeadline: nil, at: now, into: &output)
         }
         if let count = answerFromCache(query, key, policy, by: transport, at: now, hasStale: &hasStale, into: &output) {
             return .answer(count)
@@ -114,8 +122,8 @@ extension DNSProxyProvider {
         let staleDeadline = hasStale ? now + Self.staleTimes.patience : nil
         guard let reverse else {
             return ask(
-                query, key, route: route, from: client, by: transport, staleDeadline: staleDeadline, at: now,
-                into: &output)
+                query, key, route: route, from: client, by: transport, aliases: aliases, staleDeadline: staleDeadline,
+                at: now, into: &output)
         }
         guard !isUnknownOutside(reverse) else {
             counters.local &+= 1
@@ -124,14 +132,8 @@ extension DNSProxyProvider {
                     .nameError, timeToLive: AnswerComposer.specialTimeToLive, to: query, by: transport, into: &output))
         }
         return ask(
-            query, key, .reverse(reverse), route: nil, from: client, by: transport, staleDeadline: staleDeadline,
-            at: now, into: &output)
-    }
-
-    /// What the answer to a question may lead to.
-    func policy(isAllowed: Bool, isRouted: Bool) -> AnswerPolicy {
-        AnswerPolicy(
-            isAllowed: isAllowed, isRouted: isRouted, configuration.blocksRebinding, discovery.prefix)
+            query, key, .reverse(reverse), route: nil, from: client, by: transport, aliases: aliases,
+            staleDeadline: staleDeadline, at: now, into: &output)
     }
 
     /// Answers what needs no server.
@@ -161,6 +163,11 @@ extension DNSProxyProvider {
             return composer.negative(
                 .noError, timeToLive: AnswerComposer.specialTimeToLive, zoneLabelCount: labelCount, to: query,
                 by: transport, into: &output)
+        case .privateRelay:
+            guard configuration.blocksPrivateRelay else { return nil }
+            return composer.negative(
+                .nameError, ExtendedError(.blocked, text: "dns.privateRelay"),
+                timeToLive: configuration.blockedTimeToLive, to: query, by: transport, into: &output)
         case .canary:
             guard type == .a || type == .aaaa, !rules.isEmpty else { return nil }
             return composer.negative(
@@ -172,9 +179,8 @@ extension DNSProxyProvider {
     /// Has a server asked, or waits with those who asked the same before.
     private mutating func ask(
         _ query: borrowing QueryView, _ key: borrowing CacheKey, _ phase: Lookup.Phase = .question, route: Int?,
-        for subnet: ClientSubnet? = nil, from client: ClientToken, by transport: ClientTransport,
-        staleDeadline: Instant?, at now: Instant,
-        into output: inout MutableRawSpan
+        for subnet: ClientSubnet? = nil, from client: ClientToken, by transport: ClientTransport, aliases: [UInt8]?,
+        staleDeadline: Instant?, at now: Instant, into output: inout MutableRawSpan
     ) -> Decision {
         precondition(!lookups.isWaiting(client), "a query with the number of one that waits")
         let keyBytes = [UInt8](copying: key.bytes)
@@ -185,7 +191,8 @@ extension DNSProxyProvider {
             counters.overloaded &+= 1
             return .answer(composer.failure(.serverFailure, .notReady, to: query, by: transport, into: &output))
         }
-        let waiting = WaitingQuery(query, from: client, by: transport, keepsSubnet: subnet != nil)
+        var waiting = WaitingQuery(query, from: client, by: transport, keepsSubnet: subnet != nil)
+        waiting.aliases = aliases
         if let slot {
             counters.merged &+= 1
             lookups.join(waiting, slot)

@@ -59,17 +59,18 @@ extension DNSProxyProvider {
         into output: inout MutableRawSpan
     ) -> Int? {
         let key = CacheKey(query)
-        let ruling = rules.verdict(on: CanonicalName(lowercased: key.nameBytes))
-        if ruling == .block {
+        let name = CanonicalName(lowercased: key.nameBytes)
+        let ruling = rules.verdict(on: name)
+        if case .block(let source) = ruling {
             counters.blocked &+= 1
-            return composer.blocked(to: query, by: transport, into: &output)
+            return composer.blocked(source, to: query, by: transport, into: &output)
         }
         let question = query.question
         let tolerance = staleTolerance(checkingDisabled: query.header.flags.contains(.checkingDisabled))
         guard let hit = cache.find(key, question, at: now, tolerance: tolerance, into: &output),
             hit.entry.kind == .answer
         else { return nil }
-        let policy = policy(isAllowed: ruling == .allow, isRouted: isRouted)
+        let policy = policy(for: name, ruling, isRouted: isRouted)
         return give(hit, to: query, policy, by: transport, at: now, into: &output)
     }
 }

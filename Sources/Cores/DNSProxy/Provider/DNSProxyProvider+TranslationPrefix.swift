@@ -47,13 +47,18 @@ extension DNSProxyProvider {
         if discovery.prefix != before { cache.removeAll() }
     }
 
-    /// Answers about `ipv4only.arpa`, for which nobody has to be asked when there is a prefix (RFC 8880 §7.1), and about what is below.
+    /// Answers about `ipv4only.arpa` and about the names of its addresses, for which nobody has to be asked when there is a prefix
+    /// (RFC 8880 §7.1 and §7.2), and about what is below.
+    ///
+    /// - Parameter reverse: The name of the IPv4 address in the one that the question is about.
     func answerIPv4Only(
-        _ query: borrowing QueryView, _ name: borrowing CanonicalName, by transport: ClientTransport,
-        into output: inout MutableRawSpan
+        _ query: borrowing QueryView, _ name: borrowing CanonicalName, _ reverse: DomainName?,
+        by transport: ClientTransport, into output: inout MutableRawSpan
     ) -> Int? {
-        guard let prefix = discovery.prefix, IPv4OnlyName.holds(name) else { return nil }
+        guard let prefix = discovery.prefix else { return nil }
         let timeToLive = IPv4OnlyName.timeToLive
+        if let count = answerIPv4OnlyAddress(query, name, reverse, by: transport, into: &output) { return count }
+        guard IPv4OnlyName.holds(name) else { return nil }
         guard name.labelCount == IPv4OnlyName.labelCount else {
             return composer.negative(
                 .nameError, timeToLive: timeToLive, zoneLabelCount: IPv4OnlyName.labelCount, to: query, by: transport,
@@ -62,6 +67,27 @@ extension DNSProxyProvider {
         let own = IPv4OnlyName.addresses
         let addresses = own.map { IPAddress.v4($0) } + own.map { IPAddress.v6(prefix.address(of: $0)) }
         return composer.addresses(addresses.span, timeToLive: timeToLive, to: query, by: transport, into: &output)
+    }
+
+    /// Answers about the names of the addresses of `ipv4only.arpa`, and of what is made of them.
+    private func answerIPv4OnlyAddress(
+        _ query: borrowing QueryView, _ name: borrowing CanonicalName, _ reverse: DomainName?,
+        by transport: ClientTransport, into output: inout MutableRawSpan
+    ) -> Int? {
+        let timeToLive = IPv4OnlyName.timeToLive
+        if let reverse {
+            guard IPv4OnlyName.isOfAddress(reverse) else { return nil }
+        } else {
+            guard IPv4OnlyName.holdsReverse(name) else { return nil }
+            let labelCount = IPv4OnlyName.reverseLabelCount
+            guard name.labelCount == labelCount, query.question.type == .ptr else {
+                return composer.negative(
+                    name.labelCount == labelCount ? .noError : .nameError, timeToLive: timeToLive,
+                    zoneLabelCount: labelCount, to: query, by: transport, into: &output)
+            }
+        }
+        return composer.pointer(
+            to: IPv4OnlyName.domainName, timeToLive: timeToLive, to: query, by: transport, into: &output)
     }
 
     /// The name of the IPv4 address in the one that a question about a name of an address is about; nil when there is none.

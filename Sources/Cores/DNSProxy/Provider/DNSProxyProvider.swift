@@ -26,6 +26,12 @@ public struct DNSProxyProvider: ~Copyable, Sendable {
     var rewriter = AnswerRewriter()
     var subnets = SubnetIndex()
     var routes = NameTable<Int>([])
+    /// Domains whose names may lead to the inside.
+    var rebindingAllowed = NameTable<Bool>([])
+    /// The records of the configuration.
+    var records = LocalNames()
+    /// What hosts files say.
+    var hosts = HostNames()
     let specialNames = SpecialName.all
     /// Counts the sets of rules: what was made of an answer with others is made anew.
     var rulesGeneration: UInt32 = 0
@@ -41,6 +47,8 @@ public struct DNSProxyProvider: ~Copyable, Sendable {
     var path: NetworkPath?
     /// Room to put answers together in; taken out of here while it is used.
     var buffers: (kept: [UInt8], output: [UInt8]) = ([], [])
+    /// As above, for answers with aliases of local records.
+    var aliasBuffer: [UInt8] = []
 
     private var actions: [DNSProxyAction] = []
 
@@ -82,7 +90,8 @@ public struct DNSProxyProvider: ~Copyable, Sendable {
         DNSProxyStatus(
             isRunning: isRunning, isAsleep: isAsleep, counters: counters,
             upstreams: upstreams.map { $0.status(at: now) }, translationPrefix: discovery.prefix?.prefix,
-            lookups: lookups.count, waiting: lookups.waitingCount, cachedAnswers: cache.count,
+            localRecords: records.recordCount, hosts: hosts.counts, lookups: lookups.count,
+            waiting: lookups.waitingCount, cachedAnswers: cache.count,
             cacheUsedByteCount: cache.usedByteCount, cacheByteCount: cache.allocatedByteCount)
     }
 

@@ -75,6 +75,10 @@ public struct DNSProxyStatus: Equatable, Sendable {
     public var upstreams: [UpstreamStatus]
     /// The prefix of the IPv6 addresses that are made; nil when none are.
     public var translationPrefix: IPPrefix?
+    /// Records of the configuration.
+    public var localRecords: Int
+    /// What hosts files held.
+    public var hosts: HostNames.Counts
     /// Questions under way.
     public var lookups: Int
     /// Queries of clients that wait.

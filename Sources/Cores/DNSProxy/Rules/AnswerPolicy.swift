@@ -10,10 +10,10 @@ struct AnswerPolicy: Sendable {
     /// The prefix behind which a translator finds IPv4 addresses; nil for none.
     let prefix: TranslationPrefix?
 
-    /// The policy for a question. Servers of a route know the inside.
-    init(isAllowed: Bool, isRouted: Bool, _ blocksRebinding: Bool, _ prefix: TranslationPrefix?) {
+    /// A policy.
+    init(isAllowed: Bool, keepsOutside: Bool, _ prefix: TranslationPrefix?) {
         self.isAllowed = isAllowed
-        keepsOutside = blocksRebinding && !isRouted
+        self.keepsOutside = keepsOutside
         self.prefix = prefix
     }
 
@@ -22,8 +22,12 @@ struct AnswerPolicy: Sendable {
     func verdict(on facts: AnswerFacts, _ rules: NameRules) -> AnswerVerdict {
         if isAllowed { return .passes }
         if !rules.isEmpty {
-            for name in facts.aliases where rules.verdict(on: name) == .block { return .blocked }
-            for name in facts.serviceTargets where rules.verdict(on: name) == .block { return .blocked }
+            for name in facts.aliases {
+                if case .block(let source) = rules.verdict(on: name) { return .blocked(source) }
+            }
+            for name in facts.serviceTargets {
+                if case .block(let source) = rules.verdict(on: name) { return .blocked(source) }
+            }
         }
         guard keepsOutside || !rules.addresses.isEmpty else { return .passes }
         var verdict = AnswerVerdict.passes

@@ -15,6 +15,8 @@ public struct NameRule: Hashable, Sendable {
     public var name: DomainName
     /// What becomes of it and of what is below it.
     public var action: Action
+    /// The list that the rule is from.
+    public var source = RuleSource.inline
 
     /// A rule about a name.
     public init(name: DomainName, action: Action) {

@@ -19,10 +19,17 @@ struct NameTable<Value: BitwiseCopyable & Sendable>: Sendable {
 
     /// True when there are no names.
     var isEmpty: Bool { entries.isEmpty }
+    /// How many names there are.
+    var count: Int { entries.count }
 
     /// A table. Of two equal names the later counts.
     init(_ names: some Sequence<(name: DomainName, value: Value)>) {
-        for (name, value) in names { insert(DomainName(name.view, lowercased: true), value) }
+        for (name, value) in names { set(value, for: name) }
+    }
+
+    /// Gives a name a value, in place of the one that it had.
+    mutating func set(_ value: Value, for name: DomainName) {
+        insert(DomainName(name.view, lowercased: true), value)
     }
 
     private mutating func insert(_ name: DomainName, _ value: Value) {
@@ -77,6 +84,14 @@ struct NameTable<Value: BitwiseCopyable & Sendable>: Sendable {
             if count > 0 { hash = Self.hash(hash, name.label(name.labelCount - count)) }
             if let index = entry(hash, name.suffix(count)) { body(entries[index].value, count) }
         }
+    }
+
+    /// The value of a name itself.
+    func exactMatch(of name: borrowing CanonicalName) -> Value? {
+        guard !entries.isEmpty, name.labelCount <= maximumLabelCount else { return nil }
+        var hash = Self.rootHash
+        for count in 0..<name.labelCount { hash = Self.hash(hash, name.label(name.labelCount - 1 - count)) }
+        return entry(hash, name.bytes).map { entries[$0].value }
     }
 
     /// The value of the longest name in the table that `name` is or is below, and how many labels it has.

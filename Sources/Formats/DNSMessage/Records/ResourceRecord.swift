@@ -13,6 +13,19 @@ public struct ResourceRecord: Hashable, Sendable {
     /// RDATA, with no name in it compressed.
     public var data: [UInt8]
 
+    /// A record of class IN unless it is said to be of another.
+    ///
+    /// - Parameter data: RDATA as its type has it, with no name in it compressed.
+    public init(
+        owner: DomainName, type: RecordType, recordClass: RecordClass = .internet, timeToLive: UInt32, data: [UInt8]
+    ) {
+        self.owner = owner
+        self.type = type
+        self.recordClass = recordClass
+        self.timeToLive = timeToLive
+        self.data = data
+    }
+
     /// A copy of a record of a checked message. Its names must not be compressed.
     public init(_ record: borrowing RecordView) {
         owner = DomainName(record.owner)

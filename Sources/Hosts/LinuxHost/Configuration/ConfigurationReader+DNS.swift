@@ -33,6 +33,7 @@ extension ConfigurationReader {
             object.field("routes")?.list { field in
                 field.object { route(&$0, names: names, routed: &routed) }
             } ?? []
+        localNames(&object, &dns)
         dns.timeout = object.field("timeoutSeconds")?.seconds(in: 0.1...120) ?? dns.timeout
         dns.clientIdle = object.field("clientIdleSeconds")?.seconds(in: 0.1...3600) ?? dns.clientIdle
         dns.mixesCase = object.field("mixCase")?.boolean() ?? dns.mixesCase

@@ -1,3 +1,4 @@
+public import DNSMessage
 public import DNSProxy
 public import IPPacket
 public import Provider
@@ -7,6 +8,19 @@ public struct DNSConfiguration: Equatable, Sendable {
     /// `rebinding`: what becomes of answers that would send a name of the outside to an address of the inside.
     public enum Rebinding: String, CaseIterable, Sendable {
         case block, allow
+    }
+
+    /// `privateRelay`: what becomes of the names of iCloud Private Relay.
+    public enum PrivateRelay: String, CaseIterable, Sendable {
+        case allow, block
+    }
+
+    /// `singleLabels`: where addresses of names of one label are looked for.
+    public enum SingleLabels: String, CaseIterable, Sendable {
+        /// Nowhere but in what the configuration has.
+        case local
+        /// At upstreams, as all others.
+        case forward
     }
 
     /// `dns64`: whether IPv6 addresses are made for hosts that have none (RFC 6147).
@@ -39,6 +53,16 @@ public struct DNSConfiguration: Equatable, Sendable {
     /// The names of the upstreams that are asked about what has no route. Nil for those that no route names, or for all when each
     /// is named by one.
     public var defaultUpstreams: [String]?
+    /// Records of names that nobody is asked about.
+    public var records: [ResourceRecord] = []
+    /// `hostsFile`: the paths of files in the form of /etc/hosts.
+    public var hostsFiles: [String] = []
+    /// Domains, in lower case and without a dot at the end, whose names may lead to addresses of the inside.
+    public var rebindingAllowed: [String] = []
+    /// What becomes of the names of iCloud Private Relay.
+    public var privateRelay = PrivateRelay.allow
+    /// Where addresses of names of one label are looked for.
+    public var singleLabels = SingleLabels.local
     /// How long a question may take.
     public var timeout = Interval.seconds(5)
     /// How long a client's connection is kept that asks nothing.

@@ -26,7 +26,11 @@ extension DNSProxyConfiguration {
         timeout = dns.timeout
         clientIdle = dns.clientIdle
         mixesCase = dns.mixesCase
+        records = dns.records
         blocksRebinding = dns.rebinding == .block
+        rebindingAllowed = dns.rebindingAllowed.compactMap { try? DomainName(parsing: $0) }
+        blocksPrivateRelay = dns.privateRelay == .block
+        forwardsSingleLabels = dns.singleLabels == .forward
         cacheByteCount = dns.cacheMaxBytes
         staleLimit = dns.staleLimit
         timeToLiveBounds = dns.timeToLiveBounds

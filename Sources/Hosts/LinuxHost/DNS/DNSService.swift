@@ -20,9 +20,11 @@ internal import Provider
         static let inbox: UInt64 = 2
     }
 
-    private let shared: SharedProxy
+    let shared: SharedProxy
     private let inbox: QueryInbox
-    private let log: Log
+    let log: Log
+    /// The hosts files, for the thread.
+    var hostFiles: HostFiles
     /// How many threads take queries.
     let workers: Int
     private var configuration: DNSConfiguration
@@ -48,6 +50,7 @@ internal import Provider
         let orders = try Self.watching { () throws(SystemCallError) in try ThreadOrders() }
         let loop = try Self.watching { () throws(SystemCallError) in try EventLoop() }
         let servers = try Self.openServers(of: configuration, shared, inbox, log)
+        let hostFiles = try Self.readHosts(configuration)
         let clients: ClientSide
         do throws(ClientSideError) {
             clients = try ClientSide(
@@ -66,6 +69,8 @@ internal import Provider
         self.orders = orders
         self.clients = clients
         self.servers = servers
+        self.hostFiles = hostFiles
+        adoptHosts(hostFiles)
     }
 
     private static func openServers(
@@ -218,6 +223,7 @@ internal import Provider
         var first = shared.withProxy { $0.nextDeadline }
         if let next = clients.nextDeadline { first = min(first ?? next, next) }
         if let next = servers.nextDeadline { first = min(first ?? next, next) }
+        if let next = hostFiles.nextDeadline { first = min(first ?? next, next) }
         return first
     }
 
@@ -228,6 +234,7 @@ internal import Provider
         }
         if let deadline = clients.nextDeadline, deadline <= now { clients.handleDeadlines(at: now, loop) }
         if let deadline = servers.nextDeadline, deadline <= now { servers.handleDeadlines(at: now, loop) }
+        if let deadline = hostFiles.nextDeadline, deadline <= now { lookAtHosts(at: now) }
     }
 
     /// Does what the proxy wants done, and what comes of that.
@@ -289,6 +296,7 @@ internal import Provider
     private func change(to new: DNSConfiguration, _ rules: RuleConfiguration?) throws(StartFailure) {
         let changed = DNSProxyConfiguration(new, rules)
         do throws(DNSProxyError) { try changed.check() } catch { throw StartFailure("dns: \(error)") }
+        let hosts = try Self.readHosts(new)
         var servers: ServerSide?
         if configuration.upstreams != new.upstreams || configuration.bootstrap != new.bootstrap {
             servers = try Self.openServers(of: new, shared, inbox, log)
@@ -303,6 +311,7 @@ internal import Provider
                 try proxy.reload(changed, at: HostClock.now())
             } catch { preconditionFailure("a configuration that was checked: \(error)") }
         }
+        adoptHosts(hosts)
         clients.setClientIdle(new.clientIdle)
         configuration = new
         if var servers {

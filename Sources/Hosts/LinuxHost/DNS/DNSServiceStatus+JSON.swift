@@ -30,6 +30,14 @@ extension DNSServiceStatus {
                     ("bytes", .number(proxy.cacheByteCount)),
                 ])
             ),
+            ("records", .number(proxy.localRecords)),
+            (
+                "hosts",
+                .object([
+                    ("addresses", .number(proxy.hosts.addresses)), ("blocked", .number(proxy.hosts.blocked)),
+                    ("ignoredLines", .number(proxy.hosts.ignoredLines)),
+                ])
+            ),
             ("dns64Prefix", proxy.translationPrefix.map { .string($0.description) } ?? .null),
             ("clients", Self.json(clients)),
             ("upstreams", .array(zip(proxy.upstreams, servers).map { Self.json($0, $1) })),

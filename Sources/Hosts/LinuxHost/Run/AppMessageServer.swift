@@ -11,6 +11,8 @@ struct AppMessageServer: ~Copyable {
         case nothing
         /// It sent a message.
         case message(AppMessageID, PacketTunnelProvider.AppMessage)
+        /// It asks for something of the DNS proxy.
+        case request(AppMessageID, DNSRequest)
         /// It went away, and needs no answer to its message any more.
         case left(AppMessageID)
     }
@@ -107,12 +109,13 @@ struct AppMessageServer: ~Copyable {
 
     private mutating func nextMessage(of client: Client, _ token: UInt64) -> Outcome {
         guard client.pending == nil, let length = Self.lineLength(client.stream) else { return .nothing }
-        let message = Self.message(client.stream, length)
+        let (request, message) = Self.content(client.stream, length)
         client.stream.consume(length + 1)
         nextMessage += 1
         let id = AppMessageID(rawValue: nextMessage)
         client.pending = id
         askers[id] = token
+        if let request { return .request(id, request) }
         return .message(id, message)
     }
 
@@ -122,9 +125,12 @@ struct AppMessageServer: ~Copyable {
         return nil
     }
 
-    private static func message(_ stream: borrowing UNIXConnection, _ length: Int) -> PacketTunnelProvider.AppMessage {
+    private static func content(
+        _ stream: borrowing UNIXConnection, _ length: Int
+    ) -> (DNSRequest?, PacketTunnelProvider.AppMessage) {
         let bytes = stream.unread
-        return AppMessageText.message(in: bytes.extracting(first: length))
+        let line = bytes.extracting(first: length)
+        return (DNSRequest(in: line), AppMessageText.message(in: line))
     }
 
     private func watch(_ client: Client, _ token: UInt64, _ loop: borrowing EventLoop) throws(SystemCallError) {

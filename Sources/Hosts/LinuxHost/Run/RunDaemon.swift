@@ -326,6 +326,7 @@ public struct RunDaemon: ~Copyable {
         switch outcome {
         case .nothing: break
         case .message(let id, let message): tell(.appMessage(id, message))
+        case .request(let id, let request): note(messages.reply(id, line(for: request), loop))
         case .left(let id): tell(.appLeft(id))
         }
     }

@@ -48,7 +48,7 @@ public struct StatusClient: ~Copyable {
         return try StatusReport(line: receive())
     }
 
-    private func send(_ line: String) throws(StatusFailure) {
+    func send(_ line: String) throws(StatusFailure) {
         let bytes = Array(line.utf8)
         let number = socket.rawValue
         // A request is far shorter than what a socket takes at once.
@@ -59,7 +59,7 @@ public struct StatusClient: ~Copyable {
         guard count == bytes.count else { throw .connectionLost }
     }
 
-    private mutating func receive() throws(StatusFailure) -> String {
+    mutating func receive() throws(StatusFailure) -> String {
         var chunk = [UInt8](repeating: 0, count: 16_384)
         let number = socket.rawValue
         while true {

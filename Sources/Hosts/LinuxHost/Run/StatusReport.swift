@@ -89,6 +89,7 @@ public struct StatusReport: Sendable {
                 "  cache: \(cache.number("answers") ?? 0) answers in \(cache.number("usedBytes") ?? 0) bytes of "
                     + "\(cache.number("bytes") ?? 0)")
         }
+        if let names = localNames(dns) { lines.append("  own names: \(names)") }
         for upstream in dns.objects("upstreams") {
             var line = "  upstream \(upstream.string("name") ?? ""): \(upstream.boolean("down") ? "down" : "up")"
             line += ", \(upstream.string("transport") ?? "")"
@@ -106,6 +107,17 @@ public struct StatusReport: Sendable {
     private static func milliseconds(_ microseconds: UInt64) -> String {
         let tenths = (microseconds + 50) / 100
         return "\(tenths / 10).\(tenths % 10)"
+    }
+
+    /// What the proxy knows by itself; nil when that is nothing.
+    private static func localNames(_ dns: Fields) -> String? {
+        let hosts = dns.object("hosts")
+        let counts = [
+            ("records", dns.number("records")), ("addresses of hosts files", hosts?.number("addresses")),
+            ("names blocked by hosts files", hosts?.number("blocked")),
+        ]
+        let known = counts.compactMap { what, count in count.flatMap { $0 > 0 ? "\($0) \(what)" : nil } }
+        return known.isEmpty ? nil : known.joined(separator: ", ")
     }
 
     private static func lines(_ peer: Fields, _ now: UInt64) -> [String] {
