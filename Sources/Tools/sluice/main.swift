@@ -19,6 +19,8 @@ case .run(let config):
     exit(runDaemon(config))
 case .query(let options):
     exit(queryDNS(options))
+case .queries(let watch, let json, let config):
+    exit(showQueries(watch: watch, json: json, config: config))
 case .status(let watch, let json, let config):
     exit(showStatus(watch: watch, json: json, config: config))
 }

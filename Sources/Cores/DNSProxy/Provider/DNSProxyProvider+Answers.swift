@@ -89,6 +89,8 @@ extension DNSProxyProvider {
         }
         var lookup = lookup
         lookup.scopeLength = lookup.subnet == nil ? nil : view.edns?.scopePrefixLength
+        origin = AnswerOrigin(upstream: attempt.upstream)
+        defer { origin = AnswerOrigin() }
         let state = upstreams[attempt.upstream.index]
         upstreams[attempt.upstream.index].noteAnswer(after: now.since(attempt.begin))
         if attempt.mixesCase, attempt.transport == .tcp, !Self.keepsCase(view, attempt) {
@@ -178,6 +180,7 @@ extension DNSProxyProvider {
             preconditionFailure("a query that was checked when it came")
         }
         let count = write(&self, query, &octets)
+        note(waiting, octets.bytes.extracting(..<count))
         emit(.answer(waiting.client, [UInt8](copying: octets.bytes.extracting(..<count))))
     }
 

@@ -37,6 +37,7 @@ extension ConfigurationReader {
         dns.dns64 = object.field("dns64")?.dns64() ?? dns.dns64
         dns.rebinding = object.field("rebinding")?.choice(DNSConfiguration.Rebinding.self) ?? dns.rebinding
         dns.setsSystemResolver = object.field("system")?.boolean() ?? dns.setsSystemResolver
+        dns.queryLog = object.field("queryLog")?.choice(DNSConfiguration.QueryLog.self) ?? dns.queryLog
         _ = object.field("cache")?.object { cache(&$0, &dns) }
         rewriting(&object, &dns)
         return dns

@@ -13,11 +13,16 @@ internal import Provider
     var proxy: DNSProxyProvider
     /// The clients by UDP that wait. Only for who holds the lock.
     var datagramClients = DatagramClients()
+    /// How queries were answered lately. Only for who holds the lock.
+    var queryLog = QueryLog()
+    /// Tells programs that wait for the next query.
+    let news: QueryNews
     /// Readable when the proxy's own thread is to take its actions.
     let wakeUp: WakeUp
     private let mutex: UnsafeMutablePointer<pthread_mutex_t>
 
-    init() throws(SystemCallError) {
+    init(news: QueryNews? = nil) throws(SystemCallError) {
+        self.news = if let news { news } else { try QueryNews() }
         wakeUp = try WakeUp()
         proxy = DNSProxyProvider()
         unsafe mutex = .allocate(capacity: 1)

@@ -11,6 +11,8 @@ struct AppMessageServer: ~Copyable {
         case nothing
         /// It sent a message.
         case message(AppMessageID, PacketTunnelProvider.AppMessage)
+        /// It asks for the log of queries.
+        case queries(AppMessageID, QueryLogRequest)
         /// It went away, and needs no answer to its message any more.
         case left(AppMessageID)
     }
@@ -107,24 +109,28 @@ struct AppMessageServer: ~Copyable {
 
     private mutating func nextMessage(of client: Client, _ token: UInt64) -> Outcome {
         guard client.pending == nil, let length = Self.lineLength(client.stream) else { return .nothing }
-        let message = Self.message(client.stream, length)
+        let (queries, message) = Self.read(client.stream, length)
         client.stream.consume(length + 1)
         nextMessage += 1
         let id = AppMessageID(rawValue: nextMessage)
         client.pending = id
         askers[id] = token
+        if let queries { return .queries(id, queries) }
         return .message(id, message)
+    }
+
+    private static func read(
+        _ stream: borrowing UNIXConnection, _ length: Int
+    ) -> (QueryLogRequest?, PacketTunnelProvider.AppMessage) {
+        let bytes = stream.unread
+        let line = bytes.extracting(first: length)
+        return (QueryLogRequest(reading: line), AppMessageText.message(in: line))
     }
 
     private static func lineLength(_ stream: borrowing UNIXConnection) -> Int? {
         let bytes = stream.unread
         for offset in bytes.byteOffsets where bytes.uint8(at: offset) == UInt8(ascii: "\n") { return offset }
         return nil
-    }
-
-    private static func message(_ stream: borrowing UNIXConnection, _ length: Int) -> PacketTunnelProvider.AppMessage {
-        let bytes = stream.unread
-        return AppMessageText.message(in: bytes.extracting(first: length))
     }
 
     private func watch(_ client: Client, _ token: UInt64, _ loop: borrowing EventLoop) throws(SystemCallError) {

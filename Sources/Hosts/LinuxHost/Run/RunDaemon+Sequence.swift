@@ -117,8 +117,10 @@ extension RunDaemon {
             )
         }
         do throws(StartFailure) {
+            try metrics.listen(at: new.metrics.listen, loop)
             try changeProxy(to: new)
         } catch {
+            try? metrics.listen(at: configuration.metrics.listen, loop)
             return log.error("the configuration was not taken over: \(private: error.description)")
         }
         let request = makeRequest(for: new)
@@ -135,7 +137,7 @@ extension RunDaemon {
             service.stop()
             dns = nil
         case (nil, let wanted?):
-            let service = try DNSService(wanted, new.rules, inbox: queries, log: log)
+            let service = try DNSService(wanted, new.rules, inbox: queries, news: watchers.news, log: log)
             try StartFailure.wrapping("cannot start the DNS proxy") { () throws(SystemCallError) in
                 try service.start()
             }
@@ -143,6 +145,7 @@ extension RunDaemon {
             service.pathChanged(currentPath())
             serveTunnel()
         }
+        answerAllWatchers()
     }
 
     /// A reload is done, or changed nothing.
@@ -160,7 +163,10 @@ extension RunDaemon {
         case .failure(let failure):
             log.error("the configuration was not taken over: \(failure)")
             // What was under way with the old one was fine; so it can be had again.
-            if candidate != nil { try? changeProxy(to: configuration) }
+            if candidate != nil {
+                try? metrics.listen(at: configuration.metrics.listen, loop)
+                try? changeProxy(to: configuration)
+            }
         }
         // The provider knows nothing of tables and resolvers, and peers may be where routes lead to now.
         let manner = settingsManner(of: configuration)

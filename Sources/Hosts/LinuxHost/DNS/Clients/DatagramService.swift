@@ -45,7 +45,7 @@ struct DatagramService: ~Copyable {
         // Usual answers all fit. Where they do not, they leave while the proxy is locked, which is rare and short.
         if !answers.hasRoom { answers.flush(to: socket.descriptor, &counts) }
         let token = shared.datagramClients.nextToken
-        switch Self.ask(index, of: queries, token, &answers, shared, at: now) {
+        switch Self.ask(index, of: queries, client, token, &answers, shared, at: now) {
         case .answer(let byteCount):
             answers.append(byteCount: byteCount, to: client, from: source(of: index, socket))
         case .pending:
@@ -64,11 +64,14 @@ struct DatagramService: ~Copyable {
 
     @inline(__always)
     private static func ask(
-        _ index: Int, of queries: borrowing QueryBatch, _ token: ClientToken, _ answers: inout AnswerBatch,
-        _ shared: SharedProxy, at now: Instant
+        _ index: Int, of queries: borrowing QueryBatch, _ client: Endpoint, _ token: ClientToken,
+        _ answers: inout AnswerBatch, _ shared: SharedProxy, at now: Instant
     ) -> Decision {
         var output = answers.unusedBytes()
-        return shared.proxy.handle(query: queries.bytes(at: index), from: token, by: .udp, at: now, into: &output)
+        let query = queries.bytes(at: index)
+        let decision = shared.proxy.handle(query: query, from: token, by: .udp, at: now, into: &output)
+        shared.note(decision, on: query, output.bytes, from: client.address, by: .udp, at: now)
+        return decision
     }
 
     /// What the answer to a query comes from; nil where the socket has an address of its own.
