@@ -28,6 +28,7 @@ var targets: [Target] = [
     module("IPPacket", layer: "Formats", dependencies: ["ByteAccess"]),
     module("DNSMessage", layer: "Formats", dependencies: ["ByteAccess", "IPPacket"]),
     module("JSON5", layer: "Formats", dependencies: ["ByteAccess"]),
+    module("OpenMetrics", layer: "Formats", dependencies: ["ByteAccess"]),
 
     module("Provider", layer: "Cores", dependencies: ["IPPacket"]),
     module("WireGuard", layer: "Cores", dependencies: ["ByteAccess", "IPPacket", "Provider"]),
@@ -42,6 +43,7 @@ var targets: [Target] = [
     tests("Provider", layer: "Cores", dependencies: ["IPPacket", "Provider"]),
     tests("DNSMessage", layer: "Formats", dependencies: ["ByteAccess", "IPPacket", "DNSMessage"]),
     tests("JSON5", layer: "Formats", dependencies: ["ByteAccess", "JSON5"]),
+    tests("OpenMetrics", layer: "Formats", dependencies: ["ByteAccess", "OpenMetrics"]),
 ]
 
 var products: [Product] = [
@@ -49,6 +51,7 @@ var products: [Product] = [
     .library(name: "Provider", targets: ["Provider"]),
     .library(name: "DNSMessage", targets: ["DNSMessage"]),
     .library(name: "JSON5", targets: ["JSON5"]),
+    .library(name: "OpenMetrics", targets: ["OpenMetrics"]),
     .library(name: "WireGuard", targets: ["WireGuard"]),
     .library(name: "PacketTunnel", targets: ["PacketTunnel"]),
     .library(name: "DNSProxy", targets: ["DNSProxy"]),
@@ -80,8 +83,8 @@ var products: [Product] = [
         module(
             "LinuxHost", layer: "Hosts",
             dependencies: [
-                "ByteAccess", "IPPacket", "DNSMessage", "JSON5", "Provider", "WireGuard", "PacketTunnel", "DNSProxy",
-                "OpenSSLCrypto", "LDNSMessage", "SecureStream", "EncryptedDNS", "CLinux", "CNetlink",
+                "ByteAccess", "IPPacket", "DNSMessage", "JSON5", "OpenMetrics", "Provider", "WireGuard", "PacketTunnel",
+                "DNSProxy", "OpenSSLCrypto", "LDNSMessage", "SecureStream", "EncryptedDNS", "CLinux", "CNetlink",
             ]),
         .executableTarget(
             name: "sluice", dependencies: ["LinuxHost"], path: "Sources/Tools/sluice", exclude: ["Samples"],
@@ -113,8 +116,8 @@ var products: [Product] = [
         tests(
             "LinuxHost", layer: "Hosts",
             dependencies: [
-                "ByteAccess", "IPPacket", "DNSMessage", "JSON5", "Provider", "WireGuard", "PacketTunnel", "DNSProxy",
-                "OpenSSLCrypto", "SecureStream", "EncryptedDNS", "LinuxHost", "CLinux",
+                "ByteAccess", "IPPacket", "DNSMessage", "JSON5", "OpenMetrics", "Provider", "WireGuard", "PacketTunnel",
+                "DNSProxy", "OpenSSLCrypto", "SecureStream", "EncryptedDNS", "LinuxHost", "CLinux",
             ]),
         tests("sluice", layer: "Tools", dependencies: ["DNSProxy", "LinuxHost", "PacketTunnel", "sluice"]),
         tests(

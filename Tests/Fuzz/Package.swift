@@ -13,6 +13,7 @@ let fuzzTargets: [(name: String, products: [String])] = [
     ("FuzzIPPacket", ["IPPacket"]),
     ("FuzzJSON5", ["JSON5"]),
     ("FuzzLDNSMessage", ["DNSMessage", "LDNSMessage"]),
+    ("FuzzOpenMetrics", ["OpenMetrics"]),
     ("FuzzQuickConfiguration", ["PacketTunnel", "WireGuard"]),
     ("FuzzSegmentation", ["IPPacket"]),
     ("FuzzUAPI", ["WireGuard", "OpenSSLCrypto"]),

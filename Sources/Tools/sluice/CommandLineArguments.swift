@@ -10,6 +10,8 @@ enum CommandLineArguments: Equatable {
     case check(config: String)
     /// `sluice status [--watch] [--json] [--config FILE]`
     case status(watch: Bool, json: Bool, config: String)
+    /// `sluice status --queries [--watch] [--json] [--config FILE]`
+    case queries(watch: Bool, json: Bool, config: String)
     /// `sluice dns query NAME [TYPE] --upstream URL`
     case query(DNSQueryOptions)
     /// `sluice dns flush [NAME] [--config FILE]`
@@ -21,13 +23,13 @@ enum CommandLineArguments: Equatable {
     /// Something that cannot be: one line that says what and what was expected.
     case wrong(String)
 
-    static let versionText = "0.1"
+    static let versionText = ProgramVersion.text
 
     static let helpText = """
         usage: sluice [-f | --foreground] IFNAME
                sluice run [--config FILE]
                sluice check [--config FILE]
-               sluice status [--watch] [--json] [--config FILE]
+               sluice status [--queries] [--watch] [--json] [--config FILE]
                sluice dns query NAME [TYPE] --upstream URL [OPTIONS]
                sluice dns flush [NAME] [--config FILE]
 
@@ -47,8 +49,9 @@ enum CommandLineArguments: Equatable {
         options:
           -f, --foreground    stay in the foreground; with it a word that is a command is the name of an interface
           --config FILE       the configuration; \(LoadedConfiguration.defaultPath) unless given
+          --queries           print how the last DNS queries were answered instead
           --watch             go on, and say every change
-          --json              print JSON
+          --json              print JSON, a line for each status or query
           --help              print this text
           --version           print the version
 
@@ -99,12 +102,13 @@ enum CommandLineArguments: Equatable {
     /// Reads the options of a command.
     private static func parseCommand(_ command: String, _ arguments: ArraySlice<String>) -> CommandLineArguments {
         var config: String?
-        var (watch, json) = (false, false)
+        var (watch, json, queries) = (false, false, false)
         var rest = arguments
         while let argument = rest.popFirst() {
             switch argument {
             case "--watch" where command == "status": watch = true
             case "--json" where command == "status": json = true
+            case "--queries" where command == "status": queries = true
             case "--config",
                 _ where argument.hasPrefix("--config="):
                 let file = argument == "--config" ? rest.popFirst() : String(argument.dropFirst("--config=".count))
@@ -119,6 +123,7 @@ enum CommandLineArguments: Equatable {
         return switch command {
         case "run": .run(config: path)
         case "check": .check(config: path)
+        case _ where queries: .queries(watch: watch, json: json, config: path)
         default: .status(watch: watch, json: json, config: path)
         }
     }

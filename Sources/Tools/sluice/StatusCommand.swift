@@ -3,13 +3,7 @@ import LinuxHost
 
 /// `sluice status [--watch] [--json] [--config FILE]`: returns the exit status.
 func showStatus(watch: Bool, json: Bool, config path: String) -> Int32 {
-    let socket: String
-    do throws(ConfigurationErrors) {
-        socket = try LoadedConfiguration.controlSocket(of: path)
-    } catch {
-        for line in error.lines { StandardStreams.writeErrorLine(line) }
-        return 1
-    }
+    guard let socket = controlSocket(of: path) else { return 1 }
     do throws(StatusFailure) {
         var client = try StatusClient(path: socket)
         var report = try client.status()
@@ -24,6 +18,16 @@ func showStatus(watch: Bool, json: Bool, config path: String) -> Int32 {
     } catch {
         complain(error.description)
         return 1
+    }
+}
+
+/// The control socket that a configuration names; nil when it cannot be read, which is said.
+func controlSocket(of path: String) -> String? {
+    do throws(ConfigurationErrors) {
+        return try LoadedConfiguration.controlSocket(of: path)
+    } catch {
+        for line in error.lines { StandardStreams.writeErrorLine(line) }
+        return nil
     }
 }
 

@@ -21,6 +21,8 @@ case .query(let options):
     exit(queryDNS(options))
 case .flush(let name, let config):
     exit(flushDNS(name, config: config))
+case .queries(let watch, let json, let config):
+    exit(showQueries(watch: watch, json: json, config: config))
 case .status(let watch, let json, let config):
     exit(showStatus(watch: watch, json: json, config: config))
 }

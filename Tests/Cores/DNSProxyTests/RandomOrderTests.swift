@@ -88,6 +88,11 @@ private struct RandomRun: ~Copyable {
         if status.cacheByteCount > budget || status.cacheUsedByteCount > status.cacheByteCount {
             broken.append("the cache has \(status.cacheByteCount) bytes")
         }
+        let counters = status.counters
+        let ends = status.results.total + counters.abandoned + counters.droppedAnswers + counters.droppedWithoutHeader
+        if counters.queries != ends + UInt64(status.waiting) {
+            broken.append("of \(counters.queries) queries \(ends) have ended and \(status.waiting) wait")
+        }
     }
 
     private mutating func ask() {

@@ -41,18 +41,26 @@ let wrongParts: [WrongConfiguration] = [
         "2: dsn: unknown key, did you mean \"dns\"?"),
     .init(
         "{ frobnicate: 1 }",
-        "1: frobnicate: unknown key; there are device, tunnel, dns, rules, filter, proxies, apps, offloads, log, control"
+        "1: frobnicate: unknown key; there are device, tunnel, dns, rules, filter, proxies, apps, metrics, offloads, log, control"
     ),
     .init(
         "{ 'a\\nb': 1 }",
         "1: \"a\\nb\": unknown key; there are device, tunnel, dns, rules, filter, proxies, apps, "
-            + "offloads, log, control"),
+            + "metrics, offloads, log, control"),
     .init("{\n log: {},\n log: {} }", "3: log: given twice, first on line 2"),
     .init("{ log: 'info' }", "1: log: expected an object: { … }"),
     .init("{ log: null }", "1: log: expected an object: { … }"),
     .init("{ log: { level: 'verbose' } }", "1: log.level: expected \"silent\", \"error\", \"info\" or \"debug\""),
     .init("{ log: { showPrivate: 1 } }", "1: log.showPrivate: expected true or false"),
     .init("{ log: { Level: 'info' } }", "1: log.Level: unknown key, did you mean \"level\"?"),
+    .init("{ metrics: {} }", "1: metrics.listen: missing"),
+    .init("{ metrics: { listen: [] } }", "1: metrics.listen: expected a list of one address at least"),
+    .init(
+        "{ metrics: { listen: ['localhost:9153'] } }",
+        "1: metrics.listen[0]: expected an address and a port such as 127.0.0.1:9153 or [::1]:9153"),
+    .init(
+        "{ metrics: {\n listen: ['127.0.0.1:1',\n '127.0.0.1:1'] } }",
+        "3: metrics.listen[1]: is in the list already"),
     .init("{ offloads: { tun: 'yes' } }", "1: offloads.tun: expected true or false"),
     .init("{ offloads: { udpGro: true } }", "1: offloads.udpGro: unknown key, did you mean \"udpGRO\"?"),
     .init(

@@ -31,10 +31,15 @@ struct AnswerCache: ~Copyable, Sendable {
 
     /// How many answers there are.
     private(set) var count = 0
+    /// How many had to go before their time because there was no room.
+    private(set) var evictionCount: UInt64 = 0
 
     /// A cache that takes `byteLimit` bytes of memory at most; one of too few bytes keeps nothing.
-    init(byteLimit: Int) {
+    ///
+    /// - Parameter evictionCount: What the cache before counted.
+    init(byteLimit: Int, evictionCount: UInt64 = 0) {
         self.byteLimit = byteLimit
+        self.evictionCount = evictionCount
         memory = CacheMemory(byteLimit: byteLimit)
     }
 
@@ -141,7 +146,7 @@ struct AnswerCache: ~Copyable, Sendable {
 
     /// Removes all answers, and gives the memory back that they were in.
     mutating func removeAll() {
-        self = AnswerCache(byteLimit: byteLimit)
+        self = AnswerCache(byteLimit: byteLimit, evictionCount: evictionCount)
     }
 
     /// Removes the older half.
@@ -200,6 +205,7 @@ struct AnswerCache: ~Copyable, Sendable {
             memory[entry: hand] = entry
             hand = entry.newer == CacheEntry.none ? oldest : entry.newer
         }
+        if now < memory[entry: hand].expiresAt { evictionCount &+= 1 }
         remove(hand)
     }
 

@@ -1,5 +1,6 @@
 internal import ByteAccess
 internal import DNSMessage
+internal import Provider
 
 /// Names a client's query until it is answered. The host chooses the numbers; no two queries that wait have the same.
 public struct ClientToken: Hashable, Sendable {
@@ -13,7 +14,7 @@ public struct ClientToken: Hashable, Sendable {
 }
 
 /// How a client's query came.
-public enum ClientTransport: UInt8, Hashable, Sendable, BitwiseCopyable {
+public enum ClientTransport: UInt8, Hashable, Sendable, BitwiseCopyable, CaseIterable {
     /// In a datagram: the answer has to fit into one.
     case udp
     /// On a connection: the answer may have any length.
@@ -25,6 +26,10 @@ public enum ClientTransport: UInt8, Hashable, Sendable, BitwiseCopyable {
 struct WaitingQuery: Sendable {
     let client: ClientToken
     let transport: ClientTransport
+    /// When it came.
+    let arrivedAt: Instant
+    /// True when it joined one that was under way.
+    let isMerged: Bool
     /// The query.
     let bytes: [UInt8]
     /// How many of its bytes are the header and the question.
@@ -34,10 +39,13 @@ struct WaitingQuery: Sendable {
     var aliases: [UInt8]?
 
     init(
-        _ query: borrowing QueryView, from client: ClientToken, by transport: ClientTransport, keepsSubnet: Bool = false
+        _ query: borrowing QueryView, from client: ClientToken, by transport: ClientTransport, at now: Instant,
+        keepsSubnet: Bool = false, isMerged: Bool = false
     ) {
         self.client = client
         self.transport = transport
+        arrivedAt = now
+        self.isMerged = isMerged
         questionEnd = query.questionLayout.endOffset
         var bytes: [UInt8] = []
         bytes.reserveCapacity(questionEnd + 43)

@@ -90,6 +90,8 @@ extension DNSProxyProvider {
             throw .invalid
         }
         lookup.scopeLength = lookup.subnet == nil ? nil : view.edns?.scopePrefixLength
+        origin = AnswerOrigin(upstream: attempt.upstream)
+        defer { origin = AnswerOrigin() }
         let isTrusted = upstreams[attempt.upstream.index].upstream.isTrustedForAuthenticData
         upstreams[attempt.upstream.index].noteAnswer(after: now.since(attempt.begin))
         if attempt.mixesCase, attempt.transport == .tcp, !Self.keepsCase(view, attempt) {
@@ -180,6 +182,7 @@ extension DNSProxyProvider {
         if let aliases = waiting.aliases {
             count = lead(aliases, to: count, limit: composer.limit(query, waiting.transport), &octets)
         }
+        note(waiting, octets.bytes.extracting(..<count))
         emit(.answer(waiting.client, [UInt8](copying: octets.bytes.extracting(..<count))))
     }
 

@@ -13,6 +13,9 @@ extension DNSProxyProvider {
         if lookup.discoversPrefix { discovery.noteFailure(at: now) }
         let code = lookup.refusal?.code ?? .serverFailure
         let reason = lookup.refusal?.error ?? (lookup.refusal == nil ? reason : .noReachableAuthority)
+        let last = lookup.upstreams.indices.contains(lookup.position) ? lookup.upstreams[lookup.position] : nil
+        origin = AnswerOrigin(upstream: last, error: reason)
+        defer { origin = AnswerOrigin() }
         var output = takeBuffer(&buffers.output)
         // What was given up for reasons of our own says nothing about the question.
         let pause = reason == .notReady ? .seconds(1) : Self.staleTimes.recheck

@@ -14,7 +14,7 @@ extension DNSProxyProvider {
         isRunning = true
         isAsleep = false
         adopt(configuration)
-        cache = AnswerCache(byteLimit: configuration.cacheByteCount)
+        cache = AnswerCache(byteLimit: configuration.cacheByteCount, evictionCount: cache.evictionCount)
         log(.info, "the DNS proxy runs; upstreams: \(configuration.upstreams.count)")
         discovery.adopt(configuration.dns64, at: now)
         discoverPrefix(at: now)
@@ -30,7 +30,7 @@ extension DNSProxyProvider {
             fail(lookup, slot, .notReady, at: now)
         }
         discovery = PrefixDiscovery()
-        cache = AnswerCache(byteLimit: 0)
+        cache = AnswerCache(byteLimit: 0, evictionCount: cache.evictionCount)
         (buffers, aliasBuffer) = (([], []), [])
         log(.info, "the DNS proxy stops: \(reason)")
     }
@@ -50,7 +50,7 @@ extension DNSProxyProvider {
         let isTranslatedAnew = before.dns64 != configuration.dns64
         let isRewrittenAnew = before.rewriting != configuration.rewriting
         if isRerouted || isTranslatedAnew || isRewrittenAnew || before.cacheByteCount != configuration.cacheByteCount {
-            cache = AnswerCache(byteLimit: configuration.cacheByteCount)
+            cache = AnswerCache(byteLimit: configuration.cacheByteCount, evictionCount: cache.evictionCount)
         }
         // Other servers may know another prefix.
         if isRerouted || isTranslatedAnew { discovery.adopt(configuration.dns64, at: now) }

@@ -1,17 +1,11 @@
 internal import ByteAccess
 internal import DNSMessage
-public import Provider
+internal import Provider
 
 extension DNSProxyProvider {
-    /// Takes a client's query.
-    ///
-    /// - Parameters:
-    ///   - bytes: The query as it came, without the length that TCP puts in front.
-    ///   - client: The host's name for the query, which none that waits has.
-    ///   - transport: How it came.
-    ///   - output: Room for an answer: ``answerCapacity`` bytes at least.
-    public mutating func handle(
-        query bytes: RawSpan, from client: ClientToken, by transport: ClientTransport, at now: Instant,
+    /// Says what becomes of a query.
+    mutating func decide(
+        on bytes: RawSpan, from client: ClientToken, by transport: ClientTransport, at now: Instant,
         into output: inout MutableRawSpan
     ) -> Decision {
         precondition(output.byteCount >= Self.answerCapacity, "an output that not every answer fits into")
@@ -183,6 +177,7 @@ extension DNSProxyProvider {
         staleDeadline: Instant?, at now: Instant, into output: inout MutableRawSpan
     ) -> Decision {
         precondition(!lookups.isWaiting(client), "a query with the number of one that waits")
+        counters.cacheMisses &+= 1
         let keyBytes = [UInt8](copying: key.bytes)
         let slot = lookups.slot(of: Lookup.tableKey(keyBytes, subnet))
         guard lookups.waitingCount < configuration.maximumWaiting,
@@ -191,7 +186,8 @@ extension DNSProxyProvider {
             counters.overloaded &+= 1
             return .answer(composer.failure(.serverFailure, .notReady, to: query, by: transport, into: &output))
         }
-        var waiting = WaitingQuery(query, from: client, by: transport, keepsSubnet: subnet != nil)
+        var waiting = WaitingQuery(
+            query, from: client, by: transport, at: now, keepsSubnet: subnet != nil, isMerged: slot != nil)
         waiting.aliases = aliases
         if let slot {
             counters.merged &+= 1

@@ -24,9 +24,14 @@ extension DNSProxyProvider {
             let isRouted = lookup.route != nil
             for waiting in lookups.release(&lookup) {
                 answer(waiting, &output) { (provider, query, output) in
-                    provider.staleAnswer(query, isRouted: isRouted, by: waiting.transport, at: now, into: &output)
-                        ?? provider.composer.failure(
-                            .serverFailure, .noReachableAuthority, to: query, by: waiting.transport, into: &output)
+                    if let count = provider.staleAnswer(
+                        query, isRouted: isRouted, by: waiting.transport, at: now, into: &output)
+                    {
+                        return count
+                    }
+                    provider.counters.failed &+= 1
+                    return provider.composer.failure(
+                        .serverFailure, .noReachableAuthority, to: query, by: waiting.transport, into: &output)
                 }
             }
         }

@@ -20,7 +20,7 @@ extension DNSProxyProvider {
             return
         }
         // Nobody waits for it: the number is never used.
-        let first = WaitingQuery(query, from: ClientToken(rawValue: .max), by: .udp)
+        let first = WaitingQuery(query, from: ClientToken(rawValue: .max), by: .udp, at: now)
         var lookup = Lookup(key: key, deadline: now + configuration.timeout, first: first, route: nil)
         lookup.discoversPrefix = true
         let slot = lookups.insert(lookup)

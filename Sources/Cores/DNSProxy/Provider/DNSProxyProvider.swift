@@ -40,6 +40,11 @@ public struct DNSProxyProvider: ~Copyable, Sendable {
     var discovery = PrefixDiscovery()
     var upstreams: [UpstreamState] = []
     var counters = DNSProxyCounters()
+    var results = QueryResultCounts()
+    /// True to have ``takeReports()`` tell of each answer to a query that had to wait.
+    public var reportsAnswers = false
+    var reports: [AnswerReport] = []
+    var origin = AnswerOrigin()
     var isRunning = false
     var isAsleep = false
     var refusesFlows = false
@@ -88,11 +93,11 @@ public struct DNSProxyProvider: ~Copyable, Sendable {
     /// How the proxy is doing.
     public func status(at now: Instant) -> DNSProxyStatus {
         DNSProxyStatus(
-            isRunning: isRunning, isAsleep: isAsleep, counters: counters,
+            isRunning: isRunning, isAsleep: isAsleep, counters: counters, results: results,
             upstreams: upstreams.map { $0.status(at: now) }, translationPrefix: discovery.prefix?.prefix,
             localRecords: records.recordCount, hosts: hosts.counts, lookups: lookups.count,
-            waiting: lookups.waitingCount, cachedAnswers: cache.count,
-            cacheUsedByteCount: cache.usedByteCount, cacheByteCount: cache.allocatedByteCount)
+            waiting: lookups.waitingCount, cachedAnswers: cache.count, cacheUsedByteCount: cache.usedByteCount,
+            cacheByteCount: cache.allocatedByteCount, cacheEvictions: cache.evictionCount)
     }
 
     mutating func emit(_ action: DNSProxyAction) {

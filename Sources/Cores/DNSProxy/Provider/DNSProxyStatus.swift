@@ -6,25 +6,27 @@ public struct DNSProxyCounters: Equatable, Sendable {
     /// Queries of clients, with those that were dropped.
     public var queries: UInt64 = 0
     /// Queries that were answered from the cache.
-    public var cacheHits: UInt64 = 0
+    public var cacheHits: UInt64 = 0 { didSet { lastResult = .cached } }
+    /// Queries that nothing was kept for, or only what is too old.
+    public var cacheMisses: UInt64 = 0
     /// Queries that were answered from what is too old, because no server answered.
-    public var stale: UInt64 = 0
+    public var stale: UInt64 = 0 { didSet { lastResult = .stale } }
     /// Queries that a rule blocked, by their own name or by what the answer leads to.
-    public var blocked: UInt64 = 0
+    public var blocked: UInt64 = 0 { didSet { lastResult = .blocked } }
     /// Answers that were held back because they lead to the inside.
-    public var rebinding: UInt64 = 0
+    public var rebinding: UInt64 = 0 { didSet { lastResult = .rebinding } }
     /// Queries that the proxy answered from what standards say.
-    public var local: UInt64 = 0
+    public var local: UInt64 = 0 { didSet { lastResult = .local } }
     /// Queries that were not in order, or of a kind that is not answered.
-    public var refused: UInt64 = 0
+    public var refused: UInt64 = 0 { didSet { lastResult = .refused } }
     /// Queries that joined one that was under way.
     public var merged: UInt64 = 0
     /// Queries that got a server's answer.
-    public var forwarded: UInt64 = 0
+    public var forwarded: UInt64 = 0 { didSet { lastResult = .forwarded } }
     /// Queries that got SERVFAIL, or a server's refusal.
-    public var failed: UInt64 = 0
+    public var failed: UInt64 = 0 { didSet { lastResult = .failed } }
     /// Queries that there was no room for.
-    public var overloaded: UInt64 = 0
+    public var overloaded: UInt64 = 0 { didSet { lastResult = .overloaded } }
     /// Queries whose client went away.
     public var abandoned: UInt64 = 0
     /// Queries without a whole header.
@@ -33,6 +35,9 @@ public struct DNSProxyCounters: Equatable, Sendable {
     public var droppedAnswers: UInt64 = 0
     /// What came for an exchange and was not its answer.
     public var wrongAnswers: UInt64 = 0
+    /// What was counted last of that which a query's result is. A query that counts twice, from the cache and blocked for one, has the
+    /// later as its result.
+    public internal(set) var lastResult = QueryResult.refused
 
     /// Nothing yet.
     public init() {}
@@ -54,6 +59,8 @@ public struct UpstreamStatus: Equatable, Sendable {
     public var failures: UInt64
     /// Why the last that came to nothing did.
     public var lastFailure: ExchangeFailure?
+    /// How many came to nothing for which reason.
+    public var failureCounts: ExchangeFailureCounts
     /// True when it does not keep the case of letters, so that it is not mixed.
     public var losesCase: Bool
     /// How long it usually takes from the begin of an exchange to the answer, connecting included where there was no connection:
@@ -71,6 +78,8 @@ public struct DNSProxyStatus: Equatable, Sendable {
     public var isAsleep: Bool
     /// What it has done.
     public var counters: DNSProxyCounters
+    /// How queries were answered.
+    public var results: QueryResultCounts
     /// The servers, in the order of the configuration.
     public var upstreams: [UpstreamStatus]
     /// The prefix of the IPv6 addresses that are made; nil when none are.
@@ -89,4 +98,6 @@ public struct DNSProxyStatus: Equatable, Sendable {
     public var cacheUsedByteCount: Int
     /// The bytes that are set aside for them.
     public var cacheByteCount: Int
+    /// How many answers had to go before their time because there was no room, since the start.
+    public var cacheEvictions: UInt64
 }

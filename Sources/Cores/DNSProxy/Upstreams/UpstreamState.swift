@@ -10,6 +10,7 @@ struct UpstreamState: Sendable {
     var answers: UInt64 = 0
     var failures: UInt64 = 0
     var lastFailure: ExchangeFailure?
+    var failureCounts = ExchangeFailureCounts()
     var losesCase = false
 
     /// A server that nothing is known of yet.
@@ -29,6 +30,7 @@ struct UpstreamState: Sendable {
     mutating func note(_ failure: ExchangeFailure, at now: Instant) {
         failures += 1
         lastFailure = failure
+        failureCounts.note(failure)
         health.note(failure, at: now)
     }
 
@@ -36,7 +38,8 @@ struct UpstreamState: Sendable {
     func status(at now: Instant) -> UpstreamStatus {
         UpstreamStatus(
             name: upstream.name, transport: upstream.transport, isDown: health.isDown(at: now), exchanges: exchanges,
-            answers: answers, failures: failures, lastFailure: lastFailure, losesCase: losesCase,
+            answers: answers, failures: failures, lastFailure: lastFailure, failureCounts: failureCounts,
+            losesCase: losesCase,
             roundTripTime: roundTripTime.smoothed, latency: latency)
     }
 }

@@ -41,6 +41,7 @@ extension ConfigurationReader {
         dns.dns64 = object.field("dns64")?.dns64() ?? dns.dns64
         dns.rebinding = object.field("rebinding")?.choice(DNSConfiguration.Rebinding.self) ?? dns.rebinding
         if dns.setsSystemResolver { system?.checkSystemResolver(dns) }
+        dns.queryLog = object.field("queryLog")?.choice(DNSConfiguration.QueryLog.self) ?? dns.queryLog
         _ = object.field("cache")?.object { cache(&$0, &dns) }
         rewriting(&object, &dns)
         return dns

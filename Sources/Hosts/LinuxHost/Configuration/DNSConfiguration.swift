@@ -32,6 +32,16 @@ public struct DNSConfiguration: Equatable, Sendable {
         case prefix(IPPrefix)
     }
 
+    /// `queryLog`: what is kept of how queries were answered, in memory alone.
+    public enum QueryLog: String, CaseIterable, Sendable {
+        /// Nothing.
+        case off
+        /// What says nothing about who asked and for which name.
+        case `private`
+        /// All, with names and clients.
+        case full
+    }
+
     /// Which upstreams are asked about a domain and what is below it.
     public struct Route: Equatable, Sendable {
         /// Domains in lower case, without a dot at the end.
@@ -81,6 +91,8 @@ public struct DNSConfiguration: Equatable, Sendable {
     public var passesClientSubnet = false
     /// True when the machine's resolver is pointed here, and back in the end.
     public var setsSystemResolver = false
+    /// What is kept of how queries were answered.
+    public var queryLog = QueryLog.private
     /// How many bytes of answers are kept; 0 for none.
     public var cacheMaxBytes = 2_097_152
     /// For how long after it expired an answer may be given when no upstream answers; zero for never.

@@ -115,6 +115,7 @@ struct ConfigurationReader {
             object.field("apps")?.list { field in
                 field.object { Self.app(&$0, proxies: proxyNames, hasTunnel: hasTunnel) }
             } ?? []
+        configuration.metrics = object.field("metrics")?.object { Self.metrics(&$0) } ?? MetricsConfiguration()
         configuration.offloads = object.field("offloads")?.object { Self.offloads(&$0) } ?? Offloads()
         configuration.log = object.field("log")?.object { Self.log(&$0) } ?? LogConfiguration()
         configuration.controlSocket =

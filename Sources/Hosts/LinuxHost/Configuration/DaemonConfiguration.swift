@@ -18,6 +18,8 @@ public struct DaemonConfiguration: Equatable, Sendable {
     public var proxies: [ProxyConfiguration] = []
     /// `apps`: which flows take which way. The first that matches decides.
     public var apps: [AppRuleConfiguration] = []
+    /// `metrics`: where what is counted can be read.
+    public var metrics = MetricsConfiguration()
     /// `offloads`: which of the kernel's offloads to use.
     public var offloads = Offloads()
     /// `log`: what is written to standard error.

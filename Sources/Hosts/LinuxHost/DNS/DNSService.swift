@@ -1,6 +1,7 @@
 internal import ByteAccess
 internal import DNSProxy
 internal import Provider
+internal import WireGuard
 
 /// The DNS proxy on Linux: the thread that it runs in, with an event loop of its own.
 ///
@@ -44,9 +45,9 @@ internal import Provider
     ///
     /// - Throws: `StartFailure` with what could not be had; what was opened before is closed.
     init(
-        _ configuration: DNSConfiguration, _ rules: RuleConfiguration?, inbox: QueryInbox, log: Log
+        _ configuration: DNSConfiguration, _ rules: RuleConfiguration?, inbox: QueryInbox, news: QueryNews, log: Log
     ) throws(StartFailure) {
-        let shared = try Self.watching { () throws(SystemCallError) in try SharedProxy() }
+        let shared = try Self.watching { () throws(SystemCallError) in try SharedProxy(news: news) }
         let orders = try Self.watching { () throws(SystemCallError) in try ThreadOrders() }
         let loop = try Self.watching { () throws(SystemCallError) in try EventLoop() }
         let servers = try Self.openServers(of: configuration, shared, inbox, log)
@@ -60,6 +61,7 @@ internal import Provider
         do throws(DNSProxyError) {
             try shared.proxy.start(DNSProxyConfiguration(configuration, rules), at: HostClock.now())
         } catch { throw StartFailure("dns: \(error)") }
+        shared.setQueryLog(configuration.queryLog)
         self.shared = shared
         self.inbox = inbox
         self.log = log
@@ -153,6 +155,13 @@ internal import Provider
         }
         guard let status else { preconditionFailure("an order that was not carried out") }
         return status
+    }
+
+    /// Queries of the log from a number on, `limit` at most. With `awaitsMore`, the next one is told when there is none yet.
+    func queries(from number: UInt64?, limit: Int, awaitsMore: Bool) -> QueryLogExcerpt {
+        shared.lock()
+        defer { shared.unlock() }
+        return shared.queries(from: number, limit: limit, awaitsMore: awaitsMore)
     }
 
     /// Ends the threads. Who waits for an answer is told that there is nobody.
@@ -249,7 +258,12 @@ internal import Provider
         clients.flush()
     }
 
-    private func takeActions() -> [DNSProxyAction] { shared.withProxy { $0.takeActions() } }
+    private func takeActions() -> [DNSProxyAction] {
+        shared.lock()
+        defer { shared.unlock() }
+        for report in shared.proxy.takeReports() { clients.note(report) }
+        return shared.proxy.takeActions()
+    }
 
     private func perform(_ action: DNSProxyAction, at now: Instant) {
         switch action {
@@ -280,6 +294,9 @@ internal import Provider
         let decision = shared.proxy.handle(
             query: query.bytes.span.octets, from: shared.datagramClients.nextToken, by: .udp, at: HostClock.now(),
             into: &output)
+        shared.note(
+            decision, on: query.bytes.span.octets, output.bytes, from: query.client.address, by: .udp,
+            isTunnelled: true, at: HostClock.now())
         if decision == .pending {
             shared.datagramClients.add(
                 DatagramClient(origin: .tunnel, client: query.client, server: query.server))
@@ -313,10 +330,18 @@ internal import Provider
         }
         adoptHosts(hosts)
         clients.setClientIdle(new.clientIdle)
+        changeQueryLog(to: new)
         configuration = new
         if var servers {
             swap(&servers, &self.servers)
             servers.close(loop)
         }
+    }
+
+    private func changeQueryLog(to new: DNSConfiguration) {
+        shared.lock()
+        defer { shared.unlock() }
+        if configuration.upstreams != new.upstreams { shared.queryLog.forgetUpstreams() }
+        shared.setQueryLog(new.queryLog)
     }
 }

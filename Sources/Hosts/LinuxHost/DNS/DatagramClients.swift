@@ -67,6 +67,13 @@ struct DatagramClients: Sendable {
         return client
     }
 
+    /// The client of a token; nil when it is gone.
+    func client(of token: ClientToken) -> DatagramClient? {
+        let slot = Int(token.rawValue & 0xFF_FFFF)
+        guard slots.indices.contains(slot), Self.token(slot, slots[slot].generation) == token else { return nil }
+        return slots[slot].client
+    }
+
     private static func token(_ slot: Int, _ generation: UInt32) -> ClientToken {
         ClientToken(rawValue: ClientKind.datagram.bits | UInt64(generation) << 24 | UInt64(slot))
     }

@@ -13,14 +13,18 @@ internal import Provider
     private struct State: ~Copyable {
         var proxy = DNSProxyProvider()
         var datagramClients = DatagramClients()
+        var queryLog = QueryLog()
     }
 
+    /// Tells programs that wait for the next query.
+    let news: QueryNews
     /// Readable when the proxy's own thread is to take its actions.
     let wakeUp: WakeUp
     private let state: UnsafeMutablePointer<State>
     private let mutex = ThreadLock()
 
-    init() throws(SystemCallError) {
+    init(news: QueryNews? = nil) throws(SystemCallError) {
+        self.news = if let news { news } else { try QueryNews() }
         wakeUp = try WakeUp()
         unsafe state = .allocate(capacity: 1)
         unsafe state.initialize(to: State())
@@ -43,6 +47,12 @@ internal import Provider
     var datagramClients: DatagramClients {
         @inline(__always) _read { yield unsafe state.pointee.datagramClients }
         @inline(__always) _modify { yield unsafe &state.pointee.datagramClients }
+    }
+
+    /// How queries were answered lately. Only for who holds the lock.
+    var queryLog: QueryLog {
+        @inline(__always) _read { yield unsafe state.pointee.queryLog }
+        @inline(__always) _modify { yield unsafe &state.pointee.queryLog }
     }
 
     /// Waits for the proxy.

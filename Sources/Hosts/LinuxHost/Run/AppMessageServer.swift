@@ -13,6 +13,8 @@ struct AppMessageServer: ~Copyable {
         case message(AppMessageID, PacketTunnelProvider.AppMessage)
         /// It asks for something of the DNS proxy.
         case request(AppMessageID, DNSRequest)
+        /// It asks for the log of queries.
+        case queries(AppMessageID, QueryLogRequest)
         /// It went away, and needs no answer to its message any more.
         case left(AppMessageID)
     }
@@ -109,13 +111,14 @@ struct AppMessageServer: ~Copyable {
 
     private mutating func nextMessage(of client: Client, _ token: UInt64) -> Outcome {
         guard client.pending == nil, let length = Self.lineLength(client.stream) else { return .nothing }
-        let (request, message) = Self.content(client.stream, length)
+        let (request, queries, message) = Self.content(client.stream, length)
         client.stream.consume(length + 1)
         nextMessage += 1
         let id = AppMessageID(rawValue: nextMessage)
         client.pending = id
         askers[id] = token
         if let request { return .request(id, request) }
+        if let queries { return .queries(id, queries) }
         return .message(id, message)
     }
 
@@ -127,10 +130,10 @@ struct AppMessageServer: ~Copyable {
 
     private static func content(
         _ stream: borrowing UNIXConnection, _ length: Int
-    ) -> (DNSRequest?, PacketTunnelProvider.AppMessage) {
+    ) -> (DNSRequest?, QueryLogRequest?, PacketTunnelProvider.AppMessage) {
         let bytes = stream.unread
         let line = bytes.extracting(first: length)
-        return (DNSRequest(in: line), AppMessageText.message(in: line))
+        return (DNSRequest(in: line), QueryLogRequest(reading: line), AppMessageText.message(in: line))
     }
 
     private func watch(_ client: Client, _ token: UInt64, _ loop: borrowing EventLoop) throws(SystemCallError) {

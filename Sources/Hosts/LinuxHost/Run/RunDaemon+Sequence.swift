@@ -118,8 +118,10 @@ extension RunDaemon {
         }
         releaseResolver(before: new)
         do throws(StartFailure) {
+            try metrics.listen(at: new.metrics.listen, loop)
             try changeProxy(to: new)
         } catch {
+            try? metrics.listen(at: configuration.metrics.listen, loop)
             putAgain(as: configuration)
             return log.error("the configuration was not taken over: \(private: error.description)")
         }
@@ -137,7 +139,7 @@ extension RunDaemon {
             service.stop()
             dns = nil
         case (nil, let wanted?):
-            let service = try DNSService(wanted, new.rules, inbox: queries, log: log)
+            let service = try DNSService(wanted, new.rules, inbox: queries, news: watchers.news, log: log)
             try StartFailure.wrapping("cannot start the DNS proxy") { () throws(SystemCallError) in
                 try service.start()
             }
@@ -145,6 +147,7 @@ extension RunDaemon {
             service.pathChanged(currentPath())
             serveTunnel()
         }
+        answerAllWatchers()
     }
 
     /// A reload is done, or changed nothing.
@@ -164,7 +167,10 @@ extension RunDaemon {
         case .failure(let failure):
             log.error("the configuration was not taken over: \(failure)")
             // What was under way with the old one was fine; so it can be had again.
-            if candidate != nil { try? changeProxy(to: configuration) }
+            if candidate != nil {
+                try? metrics.listen(at: configuration.metrics.listen, loop)
+                try? changeProxy(to: configuration)
+            }
             putAgain(as: configuration)
         }
     }

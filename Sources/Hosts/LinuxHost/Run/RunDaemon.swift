@@ -23,8 +23,10 @@ public struct RunDaemon: ~Copyable {
         static let resolution = signals + 4
         static let path = signals + 5
         static let commands = signals + 6
+        static let queryNews = signals + 7
         static let controlClients: Range<UInt64> = 1 << 32..<2 << 32
         static let messageClients: Range<UInt64> = 2 << 32..<4 << 32
+        static let metrics: Range<UInt64> = 4 << 32..<8 << 32
     }
 
     let file: String
@@ -45,6 +47,11 @@ public struct RunDaemon: ~Copyable {
     /// Where the DNS proxy gets what comes out of the TUN device.
     let queries: QueryInbox
     var messages: AppMessageServer
+    /// The programs that wait for the next query.
+    var watchers: QueryWatchers
+    /// Where what is counted is read.
+    var metrics: MetricsServer
+    let startedAt = HostClock.wallClock()
     let resolution: NameResolution
     var observer: PathObserver
     var commands = ShellCommands(token: Token.commands)
@@ -94,9 +101,14 @@ public struct RunDaemon: ~Copyable {
         let resolution = try StartFailure.wrapping("cannot look names up") { () throws(SystemCallError) in
             try NameResolution()
         }
+        let watchers = try StartFailure.wrapping("cannot watch for events") { () throws(SystemCallError) in
+            try QueryWatchers()
+        }
+        var metrics = MetricsServer(tokens: Token.metrics)
+        try metrics.listen(at: configuration.metrics.listen, loop)
         // Before what leaves traces on the machine: a port that is taken must not leave a control socket behind.
         let dns = try configuration.proxyConfiguration.map { (dns) throws(StartFailure) in
-            try DNSService(dns, configuration.rules, inbox: queries, log: log)
+            try DNSService(dns, configuration.rules, inbox: queries, news: watchers.news, log: log)
         }
         let openings =
             if let name { try RunOpenings(name, configuration, queries, loop, log) } else {
@@ -105,6 +117,7 @@ public struct RunDaemon: ~Copyable {
         try StartFailure.wrapping("cannot serve") { () throws(SystemCallError) in
             try loop.register(signals.descriptor, token: Token.signals, interest: .readable)
             try loop.register(resolution.wakeUp.descriptor, token: Token.resolution, interest: .readable)
+            try loop.register(watchers.news.wakeUp.descriptor, token: Token.queryNews, interest: .readable)
             try openings.messages.register(with: loop)
             try dns?.start()
         }
@@ -123,6 +136,8 @@ public struct RunDaemon: ~Copyable {
         self.dns = dns
         self.queries = queries
         messages = openings.messages
+        self.watchers = watchers
+        self.metrics = metrics
         self.resolution = resolution
         observer = openings.observer
         // Revisions of an earlier run are never those of this one.
@@ -174,7 +189,10 @@ public struct RunDaemon: ~Copyable {
     // MARK: The loop
 
     private func nextDeadline() -> Instant? {
-        [deviceDeadline(), provider.nextDeadline, observer.deadline].lazy.compactMap(\.self).min()
+        let deadlines = [
+            deviceDeadline(), provider.nextDeadline, observer.deadline, watchers.nextDeadline, metrics.nextDeadline,
+        ]
+        return deadlines.lazy.compactMap(\.self).min()
     }
 
     private func deviceDeadline() -> Instant? {
@@ -198,6 +216,8 @@ public struct RunDaemon: ~Copyable {
         case Token.resolution: readOutcomes()
         case Token.path: observer.readChanges()
         case Token.commands: commandsWent(commands.handleEnd(loop))
+        case Token.queryNews: watchers.noteNews(at: HostClock.now())
+        case let token where Token.metrics.contains(token): serveMetrics(event)
         case let token where messages.owns(token): note(messages.serve(token, loop))
         case let token: serveControl(token)
         }
@@ -213,6 +233,8 @@ public struct RunDaemon: ~Copyable {
             tell(.pathChanged(path))
         }
         if let deadline = provider.nextDeadline, deadline <= now { perform(provider.handleDeadlines(at: now)) }
+        answerWatchers(at: now)
+        metrics.handleDeadlines(at: now, loop)
         settle()
     }
 
@@ -327,7 +349,10 @@ public struct RunDaemon: ~Copyable {
         case .nothing: break
         case .message(let id, let message): tell(.appMessage(id, message))
         case .request(let id, let request): note(messages.reply(id, line(for: request), loop))
-        case .left(let id): tell(.appLeft(id))
+        case .queries(let id, let request): answer(id, request)
+        case .left(let id):
+            watchers.leave(id)
+            tell(.appLeft(id))
         }
     }
 
@@ -336,6 +361,7 @@ public struct RunDaemon: ~Copyable {
     private mutating func close() {
         commands.terminate()
         messages.removeAll()
+        metrics.close(loop)
         control?.removeAll()
         closeInterface()
         dns?.stop()

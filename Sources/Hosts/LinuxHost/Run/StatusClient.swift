@@ -44,8 +44,13 @@ public struct StatusClient: ~Copyable {
 
     /// The status: at once, or when its revision is no longer `revision` and at the latest after a minute.
     public mutating func status(after revision: UInt64? = nil) throws(StatusFailure) -> StatusReport {
-        try send(AppMessageText.statusRequest(after: revision, timeLimitSeconds: 60))
-        return try StatusReport(line: receive())
+        try StatusReport(line: answer(to: AppMessageText.statusRequest(after: revision, timeLimitSeconds: 60)))
+    }
+
+    /// Sends a message, and waits for its answer; both are a line.
+    mutating func answer(to message: String) throws(StatusFailure) -> String {
+        try send(message)
+        return try receive()
     }
 
     func send(_ line: String) throws(StatusFailure) {

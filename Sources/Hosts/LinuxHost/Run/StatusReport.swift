@@ -7,11 +7,11 @@ public struct StatusReport: Sendable {
     public let json: String
     /// The number that changes with the state.
     public let revision: UInt64
-    private let root: Fields
+    private let root: JSONFields
 
     /// Reads an answer.
     init(line: String) throws(StatusFailure) {
-        guard let value = try? JSON5Value(reading: line.utf8Span.span.octets), let root = Fields(value) else {
+        guard let value = try? JSON5Value(reading: line.utf8Span.span.octets), let root = JSONFields(value) else {
             throw .notUnderstood
         }
         if let reason = root.string("error") { throw .refused(reason) }
@@ -61,7 +61,7 @@ public struct StatusReport: Sendable {
         values.isEmpty ? [] : ["  \(name): \(values.joined(separator: ", "))"]
     }
 
-    private static func text(of offloads: Fields) -> String {
+    private static func text(of offloads: JSONFields) -> String {
         let tun = offloads.object("tun")
         let segment = offloads.object("udpSegment")
         var text = "tun \(worst([tun?.string("tcp"), tun?.string("udp"), tun?.string("write")]))"
@@ -77,7 +77,7 @@ public struct StatusReport: Sendable {
         conditions.first { $0 != "on" }.map { $0 ?? "unknown" } ?? "on"
     }
 
-    private static func lines(_ dns: Fields) -> [String] {
+    private static func lines(_ dns: JSONFields) -> [String] {
         let queries = dns.object("queries")
         let count = { (name: String) in queries?.number(name) ?? 0 }
         var lines = [
@@ -110,7 +110,7 @@ public struct StatusReport: Sendable {
     }
 
     /// What the proxy knows by itself; nil when that is nothing.
-    private static func localNames(_ dns: Fields) -> String? {
+    private static func localNames(_ dns: JSONFields) -> String? {
         let hosts = dns.object("hosts")
         let counts = [
             ("records", dns.number("records")), ("addresses of hosts files", hosts?.number("addresses")),
@@ -120,7 +120,7 @@ public struct StatusReport: Sendable {
         return known.isEmpty ? nil : known.joined(separator: ", ")
     }
 
-    private static func lines(_ peer: Fields, _ now: UInt64) -> [String] {
+    private static func lines(_ peer: JSONFields, _ now: UInt64) -> [String] {
         var lines: [String] = []
         if let endpoint = peer.string("endpoint") {
             let name = peer.string("endpointName").flatMap { $0 == endpoint ? nil : " (\($0))" } ?? ""
@@ -140,41 +140,5 @@ public struct StatusReport: Sendable {
             lines.append("  persistent keepalive: every \(seconds) seconds")
         }
         return lines
-    }
-}
-
-/// The members of an object, by their names. What is missing, or of another kind, is nil.
-private struct Fields: Sendable {
-    private let members: [String: JSON5Value]
-    /// The names in their order.
-    let names: [String]
-
-    init?(_ value: JSON5Value) {
-        guard case .object(let members) = value.content else { return nil }
-        names = members.map(\.name)
-        self.members = Dictionary(members.map { ($0.name, $0.value) }) { first, _ in first }
-    }
-
-    func string(_ name: String) -> String? {
-        if case .string(let text)? = members[name]?.content { text } else { nil }
-    }
-
-    func number(_ name: String) -> UInt64? {
-        if case .integer(let number)? = members[name]?.content { UInt64(exactly: number) } else { nil }
-    }
-
-    func boolean(_ name: String) -> Bool {
-        if case .boolean(let value)? = members[name]?.content { value } else { false }
-    }
-
-    func object(_ name: String) -> Fields? { members[name].flatMap { Fields($0) } }
-
-    func objects(_ name: String) -> [Fields] {
-        if case .array(let values)? = members[name]?.content { values.compactMap { Fields($0) } } else { [] }
-    }
-
-    func strings(_ name: String) -> [String] {
-        guard case .array(let values)? = members[name]?.content else { return [] }
-        return values.compactMap { if case .string(let text) = $0.content { text } else { nil } }
     }
 }

@@ -2,7 +2,7 @@ internal import CLinux
 internal import Glibc
 internal import Provider
 
-/// The two clocks that cores are given, and one more.
+/// The two clocks that cores are given, and two more.
 enum HostClock {
     /// The time since boot, sleep included (`CLOCK_BOOTTIME`): what deadlines and ages are measured on.
     @inline(__always)
@@ -22,6 +22,12 @@ enum HostClock {
         let time = read(CLOCK_REALTIME)
         if time.tv_sec < 0 { return WallClockTime(seconds: 0, nanoseconds: 0) }
         return WallClockTime(seconds: UInt64(time.tv_sec), nanoseconds: UInt32(time.tv_nsec))
+    }
+
+    /// How long processors have worked for the process (`CLOCK_PROCESS_CPUTIME_ID`).
+    static func processorTime() -> Interval {
+        let time = read(CLOCK_PROCESS_CPUTIME_ID)
+        return Interval(nanoseconds: UInt64(time.tv_sec) &* 1_000_000_000 &+ UInt64(time.tv_nsec))
     }
 
     @inline(__always)

@@ -41,8 +41,9 @@ struct DaemonConfigurationTests {
             { device: { name: "sluice0", addresses: ["10.8.0.2/24", "fd00:8::2/64"], mtu: 1.42e3,
                 includedRoutes: ["0.0.0.0/0", "::/0"], excludedRoutes: ["192.168.0.0/16"] },
               offloads: { tun: false, udpSegment: false, udpGRO: true }, log: { level: 'debug', showPrivate: true },
-              control: { socket: '/tmp/x' } }
+              control: { socket: '/tmp/x' }, metrics: { listen: ['127.0.0.1:9153', '[::1]:9153'] } }
             """)
+        #expect(configuration.value.metrics.listen.map(\.description) == ["127.0.0.1:9153", "[::1]:9153"])
         var device = DeviceConfiguration()
         device.name = try InterfaceName("sluice0")
         device.addresses = [
@@ -107,7 +108,7 @@ struct DaemonConfigurationTests {
                 bootstrap: ["192.0.2.53", "2001:db8::1", "[2001:db8::2]:54"],
                 routes: [ { domains: ["Corp.Example."], upstreams: ["corp", "main"] } ],
                 timeoutSeconds: 2.5, clientIdleSeconds: 0x10, mixCase: true, trustAD: ["corp"], dns64: "64:ff9b::/96",
-                rebinding: "allow", system: true, cache: { maxBytes: 0, staleSeconds: 0, minTTL: 5, maxTTL: 60 } } }
+                rebinding: "allow", system: true, queryLog: "full", cache: { maxBytes: 0, staleSeconds: 0, minTTL: 5, maxTTL: 60 } } }
             """
         ).value.dns
         #expect(dns?.listen.map(\.description) == ["127.0.0.1:53", "[::1]:5353"])
@@ -130,6 +131,7 @@ struct DaemonConfigurationTests {
         #expect(dns?.mixesCase == true && dns?.trustedForAD == ["corp"] && dns?.rebinding == .allow)
         #expect(dns?.dns64 == .prefix(try IPPrefix(parsing: "64:ff9b::/96")))
         #expect(dns?.setsSystemResolver == true && dns?.cacheMaxBytes == 0)
+        #expect(dns?.queryLog == .full && DNSConfiguration().queryLog == .private)
         #expect(dns?.staleLimit == .seconds(0) && dns?.timeToLiveBounds == 5...60)
     }
 

@@ -44,7 +44,8 @@ struct DatagramService: ~Copyable {
         guard queries.hasClient(at: index) else { return }
         // Usual answers all fit. Where they do not, they leave while the proxy is locked, which is rare and short.
         if !answers.hasRoom { answers.flush(to: socket.descriptor, &counts) }
-        switch Self.ask(index, of: queries, shared.datagramClients.nextToken, &answers, shared, at: now) {
+        let token = shared.datagramClients.nextToken
+        switch Self.ask(index, of: queries, token, &answers, shared, at: now) {
         case .answer(let byteCount):
             if socket.isWildcard, let client = queries.client(at: index) {
                 answers.append(byteCount: byteCount, to: client, from: queries.localSource(at: index))
@@ -84,7 +85,12 @@ struct DatagramService: ~Copyable {
         _ shared: SharedProxy, at now: Instant
     ) -> Decision {
         var output = answers.unusedBytes()
-        return shared.proxy.handle(query: queries.bytes(at: index), from: token, by: .udp, at: now, into: &output)
+        let query = queries.bytes(at: index)
+        let decision = shared.proxy.handle(query: query, from: token, by: .udp, at: now, into: &output)
+        if shared.queryLog.isOn, let client = queries.client(at: index) {
+            shared.note(decision, on: query, output.bytes, from: client.address, by: .udp, at: now)
+        }
+        return decision
     }
 
     /// Has an answer wait for `flush()`, to leave by `socket`.

@@ -137,7 +137,9 @@ extension StreamClient {
         if !output.hasRoom { output.send(to: self, at: now) }
         let name = nextQuery()
         var room = output.answerRoom()
-        switch shared.proxy.handle(query: query, from: name.token, by: .tcp, at: now, into: &room) {
+        let decision = shared.proxy.handle(query: query, from: name.token, by: .tcp, at: now, into: &room)
+        shared.note(decision, on: query, room.bytes, from: address, by: .tcp, at: now)
+        switch decision {
         case .answer(let byteCount):
             lastActivity = now
             output.add(byteCount: byteCount)
