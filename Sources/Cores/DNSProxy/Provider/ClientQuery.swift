@@ -18,10 +18,20 @@ public enum ClientTransport: UInt8, Hashable, Sendable, BitwiseCopyable {
     case udp
     /// On a connection: the answer may have any length.
     case tcp
+    /// On a connection by TLS (RFC 7858).
+    case tls
+    /// In a request by HTTPS (RFC 8484).
+    case https
+
+    /// True when answers are padded for who pads queries: nobody on the way can read either (RFC 7830 §6).
+    var isEncrypted: Bool { self == .tls || self == .https }
+
+    /// True when a client may ask how long its connection lives (RFC 7828 §3.2). HTTP has its own ways.
+    var hasKeepalive: Bool { self == .tcp || self == .tls }
 }
 
-/// A client's query that waits, cut down to what an answer needs: header, question, and an OPT record of which only a wish for
-/// keepalive is left, and its network where that is passed on.
+/// A client's query that waits, cut down to what an answer needs: header, question, and an OPT record of which only wishes for
+/// keepalive and padding are left, and its network where that is passed on.
 struct WaitingQuery: Sendable {
     let client: ClientToken
     let transport: ClientTransport
@@ -42,8 +52,9 @@ struct WaitingQuery: Sendable {
         if let edns = query.edns {
             bytes[11] = 1
             let size = edns.udpPayloadSize
-            // The option of RFC 7828, without a value.
+            // The options of RFC 7828 and RFC 7830, without values.
             var options: [UInt8] = query.asksForKeepalive ? [0, 11, 0, 0] : []
+            if query.asksForPadding { options += [0, 12, 0, 0] }
             if keepsSubnet, let subnet = edns.value(of: .clientSubnet) {
                 // Four bytes and an address at most, as it was checked.
                 options += [0, 8, 0, UInt8(truncatingIfNeeded: subnet.byteCount)] + [UInt8](copying: subnet)
@@ -58,4 +69,7 @@ struct WaitingQuery: Sendable {
 extension QueryView {
     /// True when the client asks how long its connection may be idle (RFC 7828).
     var asksForKeepalive: Bool { edns?.tcpKeepalive != nil }
+
+    /// True when the client pads, and so wants answers padded (RFC 7830 §4).
+    var asksForPadding: Bool { edns?.paddingLength != nil }
 }

@@ -52,9 +52,7 @@ internal import Provider
         let servers = try Self.openServers(of: configuration, shared, inbox, log)
         let clients: ClientSide
         do throws(ClientSideError) {
-            clients = try ClientSide(
-                listen: configuration.listen, clientIdle: configuration.clientIdle, workers: configuration.workers,
-                shared: shared, log: log)
+            clients = try ClientSide.open(configuration, shared: shared, log: log)
         } catch { throw StartFailure("\(error)") }
         do throws(DNSProxyError) {
             try shared.proxy.start(DNSProxyConfiguration(configuration, rules), at: HostClock.now())
@@ -315,7 +313,9 @@ internal import Provider
             servers = try Self.openServers(of: new, shared, inbox, log)
         }
         do throws(ClientSideError) {
-            try clients.changeListeners(to: new.listen, loop)
+            let secure = try clients.openSecureListeners(for: new.secureListen)
+            try clients.changeListeners(to: new.listen, orUndo: secure, loop)
+            clients.adopt(secure, loop)
         } catch { throw StartFailure("\(error)") }
         // From here on nothing fails: the core's check has passed.
         shared.withProxy { proxy in

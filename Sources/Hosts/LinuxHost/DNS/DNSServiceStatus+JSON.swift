@@ -56,6 +56,7 @@ extension DNSServiceStatus {
                     ("overfull", .number(streams.overfull)), ("left", .number(streams.left)),
                 ])
             ),
+            ("secure", clients.secure.json),
         ])
     }
 
