@@ -4,8 +4,8 @@ from dns_checks import (  # noqa: F401
     blocking, bootstrap, bursts, cache, client_subnets, clients, connections, dnssec, edns, failover, garbage,
     headers, https, https_answers, https_ends, https_freshness, https_streams, malformed, mutations, names, negative,
     path_changes, plain, plain_failures, plain_messages, questions, real_clients, real_servers, reloads, reports,
-    rewriting, secure_https, secure_listeners, service, sizes, stale, stream_ends, synthesis, tls, tls_sessions,
-    trust, trusted,
+    rewriting, secure_https, secure_listeners, secure_programs, secure_reload, secure_resolved, service, sizes, stale,
+    stream_ends, synthesis, tls, tls_sessions, trust, trusted,
 )
 from dns_checks.registry import registry
 

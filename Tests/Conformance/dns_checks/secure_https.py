@@ -11,7 +11,7 @@ from dns_secure_client import HTTPSClient, SecureListening, SecureStream, encode
 from dns_testbed import DNSTestbed
 from dns_upstream import Received, Reply, messages, scripts
 from dns_wire import FORMERR, NOTIMP, NXDOMAIN, REFUSED, SERVFAIL
-from waiting import CheckFailure, expect, expect_equal, pause
+from waiting import CheckFailure, expect, expect_equal, pause, wait_until
 
 #: Codes of RFC 9113 §7.
 NO_ERROR, PROTOCOL_ERROR, REFUSED_STREAM, ENHANCE_YOUR_CALM = 0, 1, 7, 11
@@ -136,7 +136,6 @@ def codes(testbed: DNSTestbed) -> None:
         expect_equal(client.end_code, None, "the code of GOAWAY")
     counts = daemon.status()["dns"]["clients"]["secure"]
     expect_equal(counts["refusedRequests"], len(requests), "the refused requests in the status")
-    testbed.upstream  # It is what the daemon was started for.
 
 
 @check("D10.path", "the path can be another one")
@@ -170,11 +169,11 @@ def streams(testbed: DNSTestbed) -> None:
         # What a client does not want any more is not waited for.
         unwanted = [client.post(query(f"slow{number}.example")) for number in range(20)]
         client.push()
+        wait_until(lambda: daemon.status()["dns"]["waiting"] == 20, "20 queries waiting", 5)
         for stream in unwanted:
             client.session.reset_stream(stream, 8)
         expect_addresses(client.finish(client.post(query("after.example")))[0].message, "192.0.2.1")
-        expect(daemon.status()["dns"]["abandoned" if False else "queries"]["abandoned"] == 20,
-               f"not 20 queries are abandoned: {daemon.status()['dns']['queries']}")
+        expect_equal(daemon.status()["dns"]["queries"]["abandoned"], 20, "the queries that nobody waits for any more")
 
 
 @check("D10.uploads", "bodies in pieces are put together, also of many streams; those that do not end are bounded")
@@ -272,11 +271,13 @@ def floods(testbed: DNSTestbed) -> None:
                 client.socket.settimeout(10)
                 try:
                     flood(client)
-                    client.expect_end(8)
+                    # What is a library's own state has been left behind: only the end counts.
+                    deadline = time.monotonic() + 8
+                    while data := client.read(deadline - time.monotonic()):
+                        pass
+                    expect(data == b"", f"the connection is open 8 s after {flood.__name__}")
                 except (OSError, ssl.SSLError):
                     pass  # The daemon ended the connection while it was written to.
-                except CheckFailure as failure:
-                    raise CheckFailure(f"{flood.__name__}: {failure}") from None
             expect_addresses(watching.ask(query("localhost")).message, "127.0.0.1")
     expect_equal(daemon.status()["dns"]["waiting"], 0, "the queries that wait after all floods")
 

@@ -4,7 +4,7 @@ internal import CNGHTTP2
 /// The server's side of DNS over HTTPS (RFC 8484) between two buffers: HTTP/2 on one connection, without its TLS, socket and clock.
 ///
 /// Bytes of the client go into ``receive(_:)``; afterwards ``nextEvent()`` says what the client asks, and
-/// ``takeOutgoing(atMost:)`` has bytes for it. What is no query gets its status here: 400, 404, 405, 413, 415 or 431. Memory is bounded:
+/// ``takeOutgoing()`` has bytes for it. What is no query gets its status here: 400, 404, 405, 413, 415 or 431. Memory is bounded:
 /// there are so many streams, a header so long, and so many bytes of requests and answers before further requests are refused
 /// as such that can be made again (RFC 9113 §8.7). Who resets streams by the hundreds, or has PINGs answered without reading, is
 /// sent away.
@@ -161,17 +161,32 @@ public struct DoHServerSession: ~Copyable {
     /// Says that no further requests are taken, and that the connection ends.
     public mutating func goAway() { _ = unsafe nghttp2_session_terminate_session(session, NGHTTP2_NO_ERROR.rawValue) }
 
-    /// What is to be sent now: about `limit` bytes, and more only by what one frame has.
-    public mutating func takeOutgoing(atMost limit: Int) throws(ConnectionError) -> [UInt8] {
+    /// What is to be sent next, up to the end of an answer: a record of TLS of its own for each serves clients that look for one
+    /// answer each time they read (dnsperf). Longer ones come in pieces; nothing is left when nothing comes.
+    public mutating func takeOutgoing() throws(ConnectionError) -> [UInt8] {
         var all: [UInt8] = []
-        while all.count < limit {
+        while all.count < Self.pieceByteCount {
             var start: UnsafePointer<UInt8>?
             let count = unsafe nghttp2_session_mem_send(session, &start)
             guard count >= 0 else { throw .http2(Int32(clamping: count)) }
             if count == 0 { return all }
             // The bytes are nghttp2's until its next call.
-            unsafe all.append(contentsOf: UnsafeBufferPointer(start: start, count: count))
+            let bytes = unsafe UnsafeBufferPointer(start: start, count: count)
+            unsafe all.append(contentsOf: bytes)
+            if unsafe Self.isEndOfStream(bytes) { return all }
         }
         return all
+    }
+
+    /// As many bytes as a record of TLS has at most (RFC 8446 §5.1).
+    private static var pieceByteCount: Int { 16_384 }
+
+    /// True when the bytes are, or begin with, a frame that is a stream's last (RFC 9113 §4.1).
+    private static func isEndOfStream(_ frame: UnsafeBufferPointer<UInt8>) -> Bool {
+        guard frame.count >= 9 else { return false }
+        // Type and flags are behind a length of three bytes.
+        let (type, flags) = unsafe (UInt32(frame[3]), UInt32(frame[4]))
+        return (type == NGHTTP2_DATA.rawValue || type == NGHTTP2_HEADERS.rawValue)
+            && flags & NGHTTP2_FLAG_END_STREAM.rawValue != 0
     }
 }

@@ -72,14 +72,15 @@ final class SecureChannel {
         } catch { throw .broken }
     }
 
-    /// Encrypts what HTTP has to say, up to about `limit` bytes. False when there is nothing.
-    func encryptRequests(atMost limit: Int) throws(SecureChannelError) -> Bool {
-        guard let requests else { return false }
+    /// Encrypts what HTTP has to say, until about `limit` bytes of ciphertext wait.
+    func encryptResponses(atMost limit: Int) throws(SecureChannelError) {
+        guard let requests else { return }
         do {
-            let bytes = try requests.session.takeOutgoing(atMost: limit)
-            if bytes.isEmpty { return false }
-            try stream.write(bytes.span.octets)
-            return true
+            while stream.outgoingCount < limit {
+                let bytes = try requests.session.takeOutgoing()
+                if bytes.isEmpty { return }
+                try stream.write(bytes.span.octets)
+            }
         } catch {
             throw .broken
         }
@@ -91,7 +92,7 @@ final class SecureChannel {
         if let requests {
             requests.session.goAway()
             // It is the last thing: what does not fit is not said.
-            _ = try? encryptRequests(atMost: 16_384)
+            try? encryptResponses(atMost: 16_384)
         }
         stream.close()
     }

@@ -113,9 +113,9 @@ extension StreamClients {
     mutating func sendResponses(of channel: SecureChannel, to client: StreamClient) {
         guard let requests = channel.requests else { return }
         do throws(SecureChannelError) {
-            while !client.isBroken, client.unsentCount < StreamClient.maximumUnsent,
-                try channel.encryptRequests(atMost: StreamClient.maximumUnsent)
-            {
+            while !client.isBroken, client.unsentCount < StreamClient.maximumUnsent {
+                try channel.encryptResponses(atMost: StreamClient.maximumUnsent)
+                if channel.stream.outgoingCount == 0 { break }
                 output.sendCiphertext(of: channel, to: client)
             }
         } catch {
