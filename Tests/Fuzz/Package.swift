@@ -10,6 +10,7 @@ let fuzzTargets: [(name: String, products: [String])] = [
     ("FuzzDNSMessage", ["DNSMessage"]),
     ("FuzzDNSRewriting", ["DNSMessage", "DNSProxy", "Provider"]),
     ("FuzzDoH", ["DNSProxy", "EncryptedDNS", "Provider"]),
+    ("FuzzDoHServer", ["EncryptedDNS"]),
     ("FuzzIPPacket", ["IPPacket"]),
     ("FuzzJSON5", ["JSON5"]),
     ("FuzzLDNSMessage", ["DNSMessage", "LDNSMessage"]),

@@ -104,7 +104,11 @@ struct StreamHandle: ~Copyable {
     }
 
     /// Decrypts into the start of `output`.
-    mutating func read(into output: inout MutableRawSpan) throws(TLSError) -> TLSReadResult {
+    ///
+    /// - Parameter answersClose: False to leave the own direction open when the other one is closed.
+    mutating func read(
+        into output: inout MutableRawSpan, answersClose: Bool = true
+    ) throws(TLSError) -> TLSReadResult {
         switch state {
         case .handshaking: return .needsInput
         case .closed: return .closed
@@ -123,7 +127,7 @@ struct StreamHandle: ~Copyable {
         case SSL_ERROR_WANT_READ: return .needsInput
         case SSL_ERROR_ZERO_RETURN:
             // Without a word of ours, OpenSSL takes the session for one that is not to be gone on with.
-            close()
+            if answersClose { close() }
             return .closed
         default: throw failure()
         }

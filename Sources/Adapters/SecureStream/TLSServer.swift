@@ -1,67 +1,35 @@
 internal import ByteAccess
 internal import CLibSSL
 
-/// What TLS servers with one certificate have in common.
-@safe
-public final class TLSServerContext: @unchecked Sendable {
-    let handle: ContextHandle
-    /// The protocols for ALPN as ``clibssl_select_protocol`` reads them; nil without any.
-    private let protocols: UnsafeMutableBufferPointer<UInt8>?
-
-    /// Reads certificate and key.
-    ///
-    /// - Parameters:
-    ///   - certificateFile: The path of the server's certificate and those between it and an authority, in PEM form.
-    ///   - keyFile: The path of its private key, in PEM form.
-    ///   - protocols: What is spoken, the preferred one first. A client that offers others is refused (RFC 7301 §3.2).
-    public init(certificateFile: String, keyFile: String, protocols: [String] = []) throws(TLSError) {
-        let list = try ProtocolList(protocols)
-        let handle = unsafe try ContextHandle(TLS_server_method())
-        // OpenSSL reads the paths up to their zeros and keeps nothing of them.
-        let isRead =
-            unsafe SSL_CTX_use_certificate_chain_file(handle.context, certificateFile) == 1
-            && SSL_CTX_use_PrivateKey_file(handle.context, keyFile, SSL_FILETYPE_PEM) == 1
-            && SSL_CTX_check_private_key(handle.context) == 1
-        guard isRead else {
-            ERR_clear_error()
-            throw .unreadableCertificate
-        }
-        if list.bytes.isEmpty {
-            unsafe self.protocols = nil
-        } else {
-            // It lives as long as this object, which every stream of the context holds.
-            let buffer = UnsafeMutableBufferPointer<UInt8>.allocate(capacity: list.bytes.count + 2)
-            let count = list.bytes.count
-            _ = unsafe buffer.initialize(from: [UInt8(count & 0xFF), UInt8(count >> 8)] + list.bytes)
-            unsafe clibssl_set_protocol_selection(handle.context, buffer.baseAddress)
-            unsafe self.protocols = buffer
-        }
-        self.handle = handle
-    }
-
-    deinit {
-        unsafe protocols?.deallocate()
-    }
-}
-
 /// The server's side of a TLS stream, between two buffers in memory. The caller moves ciphertext between them and the network.
 public struct TLSServer: ~Copyable {
     private let context: TLSServerContext
     private var handle: StreamHandle
+    private var bound = ClientHelloBound()
+    private let answersClose: Bool
 
     /// Waits for a ClientHello.
-    public init(_ context: TLSServerContext) throws(TLSError) {
+    ///
+    /// - Parameter answersClose: False to go on writing when the client has said that nothing more comes from it (RFC 8446 §6.1).
+    public init(_ context: TLSServerContext, answersClose: Bool = true) throws(TLSError) {
         let handle = try StreamHandle(context.handle)
         unsafe SSL_set_accept_state(handle.stream)
         self.handle = handle
         self.context = context
+        self.answersClose = answersClose
     }
 
     /// How far the stream is.
     public var state: TLSState { handle.state }
 
     /// Takes ciphertext from the network and goes on with the handshake.
+    ///
+    /// Throws ``TLSError/helloTooLong`` for a first message that would take more memory than any client needs.
     public mutating func receive(_ ciphertext: RawSpan) throws(TLSError) {
+        guard bound.admits(ciphertext) else {
+            handle.fail()
+            throw .helloTooLong
+        }
         try handle.receive(ciphertext)
         if handle.state == .handshaking, try handle.shakeHands() { handle.establish() }
     }
@@ -77,7 +45,7 @@ public struct TLSServer: ~Copyable {
 
     /// Decrypts into the start of `output`.
     public mutating func read(into output: inout MutableRawSpan) throws(TLSError) -> TLSReadResult {
-        try handle.read(into: &output)
+        try handle.read(into: &output, answersClose: answersClose)
     }
 
     /// Says to the client that nothing more comes.
@@ -92,4 +60,10 @@ public struct TLSServer: ~Copyable {
         guard let name = unsafe SSL_get_servername(handle.stream, TLSEXT_NAMETYPE_host_name) else { return nil }
         return unsafe String(cString: name)
     }
+
+    /// The version of TLS: 0x0303 for 1.2, 0x0304 for 1.3.
+    public var version: UInt16 { handle.version }
+
+    /// True when the client went on with an earlier session.
+    public var isResumed: Bool { unsafe SSL_session_reused(handle.stream) == 1 }
 }

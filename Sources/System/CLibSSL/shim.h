@@ -1,6 +1,8 @@
 #pragma once
 // What Swift needs of OpenSSL 3's libssl. The functions below stand for macros that Swift cannot import.
 #include <openssl/err.h>
+#include <openssl/pem.h>
+#include <openssl/rand.h>
 #include <openssl/ssl.h>
 #include <openssl/x509_vfy.h>
 #include <openssl/x509v3.h>
@@ -60,4 +62,41 @@ static inline int clibssl_select_protocol(
 
 static inline void clibssl_set_protocol_selection(SSL_CTX *context, void *list) {
     SSL_CTX_set_alpn_select_cb(context, clibssl_select_protocol, list);
+}
+
+// Sessions are in the clients' tickets; none is kept here.
+static inline void clibssl_keep_no_sessions(SSL_CTX *context) {
+    (void)SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
+}
+
+// Draws new keys for tickets: a name of 16 bytes, and 32 for each of HMAC and AES.
+static inline int clibssl_renew_ticket_keys(SSL_CTX *context) {
+    unsigned char keys[80];
+    int result = RAND_bytes(keys, sizeof(keys)) == 1 && SSL_CTX_set_tlsext_ticket_keys(context, keys, sizeof(keys)) == 1;
+    OPENSSL_cleanse(keys, sizeof(keys));
+    return result;
+}
+
+static inline int clibssl_add_chain_certificate(SSL_CTX *context, X509 *certificate) {
+    return (int)SSL_CTX_add1_chain_cert(context, certificate);
+}
+
+// Nobody is there to be asked for a passphrase.
+static inline int clibssl_no_passphrase(char *buffer, int size, int is_writing, void *argument) {
+    (void)buffer, (void)size, (void)is_writing, (void)argument;
+    return -1;
+}
+
+static inline X509 *clibssl_next_certificate(BIO *input) {
+    return PEM_read_bio_X509(input, NULL, clibssl_no_passphrase, NULL);
+}
+
+static inline EVP_PKEY *clibssl_next_key(BIO *input) {
+    return PEM_read_bio_PrivateKey(input, NULL, clibssl_no_passphrase, NULL);
+}
+
+// Whether the last error is that there is nothing in PEM form any more.
+static inline int clibssl_is_at_end(void) {
+    unsigned long error = ERR_peek_last_error();
+    return ERR_GET_LIB(error) == ERR_LIB_PEM && ERR_GET_REASON(error) == PEM_R_NO_START_LINE;
 }

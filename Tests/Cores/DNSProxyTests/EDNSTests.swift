@@ -207,4 +207,27 @@ struct EDNSTests {
         let waited = try rig.resolve(query("example.net", opt: opt(option(11))), by: .tcp, [record])
         #expect(waited.keepalive == .timeout(tenthsOfSecond: 120))
     }
+
+    @Test(
+        "D11: answers by TLS and HTTPS are padded to 468 bytes for who pads; how long a connection lives is for TCP and TLS"
+    )
+    func paddedAnswers() throws {
+        for transport in [ClientTransport.udp, .tcp, .tls, .https] {
+            var rig = try Rig(.plain.with(rules: "||ads.example^"))
+            let options = option(12, [0, 0, 0, 0]) + option(11)
+            let waited = try rig.resolve(
+                query("example.com", opt: opt(options)), by: transport, [record(.a, address(192, 0, 2, 1))])
+            var answers = [waited]
+            for name in ["example.com", "ads.example", "localhost", "x.invalid"] {
+                answers.append(try rig.ask(query(name, opt: opt(options)), by: transport).answer)
+                let plain = try rig.ask(query(name, opt: opt()), by: transport).answer
+                #expect(plain.bytes.count < 200 && plain.keepalive == nil)
+            }
+            for answer in answers {
+                let isEncrypted = transport == .tls || transport == .https
+                #expect(isEncrypted ? answer.bytes.count == 468 : answer.bytes.count < 200)
+                #expect((answer.keepalive != nil) == (transport == .tcp || transport == .tls))
+            }
+        }
+    }
 }

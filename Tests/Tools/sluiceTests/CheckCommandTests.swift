@@ -1,4 +1,5 @@
 import DNSProxy
+import Glibc
 import LinuxHost
 import PacketTunnel
 import Testing
@@ -99,16 +100,29 @@ struct CheckCommandTests {
             // Its files are of a machine that it is for.
             let text = sample.replacing("/etc/wireguard/wg0.conf", with: "\(folder)/wg0.conf")
                 .replacing("/etc/ssl/certs/ca-certificates.crt", with: "\(folder)/sluice.json5")
+                .replacing("/etc/sluice/", with: "\(folder)/")
+            try makeCertificate(in: folder)
             try writeText("[Interface]\nListenPort = 51820\n", to: "\(folder)/wg0.conf")
             try writeText(text, to: "\(folder)/sluice.json5")
             let value = try LoadedConfiguration.read("\(folder)/sluice.json5").value
             #expect(value.interfaceName?.string == "sluice0")
             #expect(value.tunnel?.quick.tunnel.listenPort == 51820)
             #expect(value.dns?.upstreams.map(\.name) == ["main", "corp"])
+            #expect(value.dns?.secureListen?.tls.count == 2 && value.dns?.secureListen?.https.count == 2)
             #expect(value.rules?.inline == [try NameRule(parsing: "||ads.example^")])
             #expect(value.filter?.rules.map(\.action) == [.drop])
             #expect(value.apps.map(\.via) == [.proxy("corp"), .direct, .tunnel, .tunnel])
             #expect(try runSluice(["check", "--config", "\(folder)/sluice.json5"], in: folder).status == 0)
         }
     }
+}
+
+/// Makes `cert.pem` and `key.pem` in a folder.
+private func makeCertificate(in folder: String) throws {
+    struct Failure: Error {}
+    // A command of our own, in a text that outlives the call.
+    let status = unsafe system(
+        "cd \(folder) && openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout key.pem -out cert.pem "
+            + "-subj /CN=dns.example -days 2 2>log && chmod 600 key.pem")
+    if status != 0 { throw Failure() }
 }

@@ -52,7 +52,7 @@ struct ResponseHead: Hashable {
     }
 
     /// True for `application/dns-message`, in any case, with parameters or none.
-    private static func isMessageType(_ value: RawSpan) -> Bool {
+    static func isMessageType(_ value: RawSpan) -> Bool {
         var end = 0
         while end < value.byteCount, value.uint8(at: end) != UInt8(ascii: ";") { end += 1 }
         return trimmed(value.extracting(..<end)).isText("application/dns-message")
@@ -83,7 +83,7 @@ struct ResponseHead: Hashable {
 
 extension RawSpan {
     /// True when these are the bytes of an ASCII text in lower case; the case of ours does not count.
-    fileprivate func isText(_ text: StaticString) -> Bool {
+    func isText(_ text: StaticString) -> Bool {
         guard text.utf8CodeUnitCount == byteCount else { return false }
         return text.withUTF8Buffer { text in
             for offset in byteOffsets {

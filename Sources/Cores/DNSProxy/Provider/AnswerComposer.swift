@@ -35,7 +35,8 @@ struct AnswerComposer: Sendable {
         var edns = EDNSFields(dnssecOK: query.dnssecOK)
         edns.extendedError = error
         // Never by UDP (RFC 7828 §3.2.1).
-        if transport == .tcp, query.asksForKeepalive { edns.tcpKeepalive = .timeout(tenthsOfSecond: idleTenths) }
+        if transport.hasKeepalive, query.asksForKeepalive { edns.tcpKeepalive = .timeout(tenthsOfSecond: idleTenths) }
+        if transport.isEncrypted, query.asksForPadding { edns.paddingBlock = EDNSFields.answerPaddingBlock }
         if passesClientSubnet, var subnet = query.clientSubnet {
             subnet.scopePrefixLength = scope
             edns.clientSubnet = subnet

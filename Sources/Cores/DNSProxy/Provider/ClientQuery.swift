@@ -19,10 +19,20 @@ public enum ClientTransport: UInt8, Hashable, Sendable, BitwiseCopyable, CaseIte
     case udp
     /// On a connection: the answer may have any length.
     case tcp
+    /// On a connection by TLS (RFC 7858).
+    case tls
+    /// In a request by HTTPS (RFC 8484).
+    case https
+
+    /// True when answers are padded for who pads queries: nobody on the way can read either (RFC 7830 §6).
+    var isEncrypted: Bool { self == .tls || self == .https }
+
+    /// True when a client may ask how long its connection lives (RFC 7828 §3.2). HTTP has its own ways.
+    var hasKeepalive: Bool { self == .tcp || self == .tls }
 }
 
-/// A client's query that waits, cut down to what an answer needs: header, question, and an OPT record of which only a wish for
-/// keepalive is left, and its network where that is passed on.
+/// A client's query that waits, cut down to what an answer needs: header, question, and an OPT record of which only wishes for
+/// keepalive and padding are left, and its network where that is passed on.
 struct WaitingQuery: Sendable {
     let client: ClientToken
     let transport: ClientTransport
@@ -48,7 +58,7 @@ struct WaitingQuery: Sendable {
         self.isMerged = isMerged
         questionEnd = query.questionLayout.endOffset
         var bytes: [UInt8] = []
-        bytes.reserveCapacity(questionEnd + 43)
+        bytes.reserveCapacity(questionEnd + 47)
         // Every bit pattern is a byte.
         unsafe query.bytes.extracting(..<questionEnd).withUnsafeBytes { unsafe bytes.append(contentsOf: $0) }
         // What is behind the question is one record or none.
@@ -61,8 +71,9 @@ struct WaitingQuery: Sendable {
             ]
             for index in record.indices { bytes.append(record[index]) }
             let start = bytes.count
-            // The option of RFC 7828, without a value.
+            // The options of RFC 7828 and RFC 7830, without values.
             if query.asksForKeepalive { Self.append(code: 11, length: 0, to: &bytes) }
+            if query.asksForPadding { Self.append(code: 12, length: 0, to: &bytes) }
             if keepsSubnet, let subnet = edns.value(of: .clientSubnet) {
                 // Four bytes and an address at most, as it was checked.
                 Self.append(code: 8, length: UInt8(truncatingIfNeeded: subnet.byteCount), to: &bytes)
@@ -85,4 +96,7 @@ struct WaitingQuery: Sendable {
 extension QueryView {
     /// True when the client asks how long its connection may be idle (RFC 7828).
     var asksForKeepalive: Bool { edns?.tcpKeepalive != nil }
+
+    /// True when the client pads, and so wants answers padded (RFC 7830 §4).
+    var asksForPadding: Bool { edns?.paddingLength != nil }
 }

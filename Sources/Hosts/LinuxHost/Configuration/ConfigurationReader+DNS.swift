@@ -12,6 +12,7 @@ extension ConfigurationReader {
             object.field("listen")?.set { field in
                 field.parsed("an address and a port such as 127.0.0.1:53 or [::1]:53") { AddressAndPort(parsing: $0) }
             } ?? []
+        dns.secureListen = object.field("secureListen")?.object { secureListen(&$0, besides: dns.listen) }
         dns.workers = object.field("workers")?.integer(in: 1...16) ?? dns.workers
         let bootstrap = object.field("bootstrap")
         dns.bootstrap =

@@ -52,6 +52,8 @@ public struct DNSConfiguration: Equatable, Sendable {
 
     /// Where questions are taken, by UDP and TCP.
     public var listen: [AddressAndPort] = []
+    /// Where questions are taken by TLS and HTTPS; nil for nowhere.
+    public var secureListen: SecureListenConfiguration?
     /// How many threads take questions: one for two processors, up to four.
     public var workers = max(1, WorkerCount.standard / 2)
     /// Who is asked, in the order to try them; one at least. Their names differ.

@@ -54,9 +54,7 @@ internal import WireGuard
         let hostFiles = try Self.readHosts(configuration)
         let clients: ClientSide
         do throws(ClientSideError) {
-            clients = try ClientSide(
-                listen: configuration.listen, clientIdle: configuration.clientIdle, workers: configuration.workers,
-                shared: shared, log: log)
+            clients = try ClientSide.open(configuration, shared: shared, log: log)
         } catch { throw StartFailure("\(error)") }
         do throws(DNSProxyError) {
             try shared.proxy.start(DNSProxyConfiguration(configuration, rules), at: HostClock.now())
@@ -319,7 +317,9 @@ internal import WireGuard
             servers = try Self.openServers(of: new, shared, inbox, log)
         }
         do throws(ClientSideError) {
-            try clients.changeListeners(to: new.listen, loop)
+            let secure = try clients.openSecureListeners(for: new.secureListen)
+            try clients.changeListeners(to: new.listen, orUndo: secure, loop)
+            clients.adopt(secure, loop)
         } catch { throw StartFailure("\(error)") }
         // From here on nothing fails: the core's check has passed.
         shared.withProxy { proxy in

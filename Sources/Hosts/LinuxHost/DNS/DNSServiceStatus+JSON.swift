@@ -64,6 +64,7 @@ extension DNSServiceStatus {
                     ("overfull", .number(streams.overfull)), ("left", .number(streams.left)),
                 ])
             ),
+            ("secure", clients.secure.json),
         ])
     }
 

@@ -45,6 +45,8 @@ struct StreamCounts: Equatable, Sendable {
 struct ClientCounts: Equatable, Sendable {
     /// By UDP, over all threads.
     var datagrams = DatagramCounts()
-    /// By TCP.
+    /// By TCP, with TLS or without.
     var streams = StreamCounts()
+    /// By TLS.
+    var secure = SecureCounts()
 }

@@ -11,12 +11,18 @@ extension ClientSide {
     private static let pause = Interval.milliseconds(500)
 
     /// Accepts the clients that wait.
-    mutating func accept(_ listener: Listener, _ loop: borrowing EventLoop) {
+    ///
+    /// - Parameters:
+    ///   - socket: What they connected to.
+    ///   - service: What is spoken with them by TLS; nil for plain TCP.
+    mutating func accept(
+        _ socket: borrowing FileDescriptor, by service: SecureService? = nil, _ loop: borrowing EventLoop
+    ) {
         let decision = shared.withProxy { $0.handleNewFlow() }
         let now = HostClock.now()
         for _ in 0..<Self.acceptsPerTurn {
             let flags = Int32(SOCK_CLOEXEC.rawValue) | Int32(SOCK_NONBLOCK.rawValue)
-            let number = clinux_accept4(listener.streams.rawValue, flags)
+            let number = clinux_accept4(socket.rawValue, flags)
             if number < 0 {
                 let error = errno
                 switch error {
@@ -36,7 +42,7 @@ extension ClientSide {
                 streams.countRefused()
                 continue
             }
-            streams.add(descriptor, from: address, at: now, loop)
+            streams.add(descriptor, from: address, by: service, at: now, loop)
         }
     }
 
@@ -51,6 +57,11 @@ extension ClientSide {
         for listener in listeners {
             try? loop.modify(
                 listener.streams, token: ClientSideToken.listener(listener.number).rawValue,
+                interest: accepts ? .readable : [])
+        }
+        for listener in secureListeners {
+            try? loop.modify(
+                listener.descriptor, token: ClientSideToken.listener(listener.number).rawValue,
                 interest: accepts ? .readable : [])
         }
     }

@@ -124,7 +124,7 @@ extension [AddressAndPort] {
 
 extension AddressAndPort {
     /// True when sockets at both addresses cannot be bound without sharing.
-    fileprivate func overlaps(_ other: AddressAndPort) -> Bool {
+    func overlaps(_ other: AddressAndPort) -> Bool {
         guard port == other.port, address.version == other.address.version else { return false }
         return address == other.address || address.isUnspecified || other.address.isUnspecified
     }

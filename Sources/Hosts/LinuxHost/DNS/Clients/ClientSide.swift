@@ -20,6 +20,8 @@ struct ClientSide: ~Copyable {
     let shared: SharedProxy
     let log: Log
     var listeners: [Listener] = []
+    /// Where clients connect for TLS.
+    var secureListeners: [SecureListener] = []
     var workers: [QueryWorker] = []
     /// True between `startWorkers` and `stopWorkers`.
     var workersRun = false
@@ -63,7 +65,7 @@ struct ClientSide: ~Copyable {
 
     /// What became of clients.
     var counts: ClientCounts {
-        var counts = ClientCounts(datagrams: datagrams.counts, streams: streams.counts)
+        var counts = ClientCounts(datagrams: datagrams.counts, streams: streams.counts, secure: streams.secureCounts)
         for worker in workers { counts.datagrams.add(worker.counts) }
         for socket in listeners.flatMap(\.datagrams) { counts.datagrams.overrun &+= socket.overrunCount }
         return counts
@@ -75,6 +77,7 @@ struct ClientSide: ~Copyable {
     /// Starts watching all sockets. Once, with the loop that all other calls get.
     mutating func register(with loop: borrowing EventLoop) throws(SystemCallError) {
         for listener in listeners { try register(listener, with: loop) }
+        for listener in secureListeners { try register(listener, with: loop) }
     }
 
     /// Starts the further threads, if there are to be any.
@@ -98,7 +101,11 @@ struct ClientSide: ~Copyable {
         case .datagrams(let number):
             if let listener = listener(number) { datagrams.serve(listener.datagrams[0], shared) }
         case .listener(let number):
-            if let listener = listener(number) { accept(listener, loop) }
+            if let listener = listener(number) {
+                accept(listener.streams, loop)
+            } else if let listener = secureListener(number) {
+                accept(listener.descriptor, by: listener.service, loop)
+            }
         case .connection(let slot, let generation):
             if let client = streams.client(slot, generation) { streams.handle(event.readiness, client, loop) }
         case nil:
@@ -160,7 +167,8 @@ struct ClientSide: ~Copyable {
         stopWorkers()
         streams.removeAll(loop)
         for listener in listeners { unregister(listener, from: loop) }
-        listeners = []
+        for listener in secureListeners { unregister(listener, from: loop) }
+        (listeners, secureListeners) = ([], [])
         workers = []
         pausedUntil = nil
     }

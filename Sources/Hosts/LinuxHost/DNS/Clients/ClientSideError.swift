@@ -5,6 +5,8 @@ internal import DNSProxy
 enum ClientSideError: Error, Hashable, Sendable {
     /// No socket listens at an address of the configuration.
     case listening(AddressAndPort, ClientTransport, SystemCallError)
+    /// The certificate for clients by TLS, or its key, cannot be used.
+    case certificate(SecureCertificateError)
     /// The kernel refuses what a thread needs.
     case system(SystemCallError)
 }
@@ -14,9 +16,22 @@ extension ClientSideError: CustomStringConvertible {
     var description: String {
         switch self {
         case .listening(let address, let transport, let error):
-            "cannot listen on \(address) by \(transport == .udp ? "UDP" : "TCP"): \(error.reason)"
+            "cannot listen on \(address) by \(transport.name): \(error.reason)"
+        case .certificate(let error):
+            "dns.secureListen: \(error)"
         case .system(let error):
             "cannot serve DNS clients: \(error)"
+        }
+    }
+}
+
+extension ClientTransport {
+    fileprivate var name: String {
+        switch self {
+        case .udp: "UDP"
+        case .tcp: "TCP"
+        case .tls: "TLS"
+        case .https: "HTTPS"
         }
     }
 }

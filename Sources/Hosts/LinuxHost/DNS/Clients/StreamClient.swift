@@ -3,7 +3,7 @@ internal import DNSProxy
 internal import IPPacket
 internal import Provider
 
-/// A client that is connected by TCP: what it sent and what it is to get. While nothing waits it holds no memory but itself.
+/// A client that is connected by TCP, by itself or with TLS on it: what it sent and what it is to get. While nothing waits it holds no memory but itself.
 ///
 /// ```
 ///            ┌─────────── reads ◀──────────┐
@@ -27,6 +27,8 @@ final class StreamClient {
     let generation: UInt32
     /// Who it is.
     let address: IPAddress
+    /// The encryption between the connection and the queries; nil without.
+    let channel: SecureChannel?
 
     /// Cuts its stream into queries.
     var reader = FramedMessageReader()
@@ -34,7 +36,7 @@ final class StreamClient {
     var partial: [UInt8] = []
     /// What was read and not looked at, because too much waits.
     var held: [UInt8] = []
-    /// Answers with their lengths, of which the first `sentCount` bytes have left.
+    /// Answers with their lengths, or what encryption made of them, of which the first `sentCount` bytes have left.
     var unsent: [UInt8] = []
     /// How many bytes of `unsent` have left.
     var sentCount = 0
@@ -53,12 +55,14 @@ final class StreamClient {
 
     /// A client that was just accepted.
     init(
-        _ descriptor: consuming FileDescriptor, slot: Int, generation: UInt32, address: IPAddress, at now: Instant
+        _ descriptor: consuming FileDescriptor, slot: Int, generation: UInt32, address: IPAddress,
+        channel: SecureChannel? = nil, at now: Instant
     ) {
         self.descriptor = descriptor
         self.slot = slot
         self.generation = generation
         self.address = address
+        self.channel = channel
         lastActivity = now
     }
 
@@ -69,7 +73,7 @@ final class StreamClient {
     var unsentCount: Int { unsent.count - sentCount }
 
     /// How many bytes are kept for it.
-    var heldByteCount: Int { partial.count + held.count + unsent.count }
+    var heldByteCount: Int { partial.count + held.count + unsent.count + (channel?.heldByteCount ?? 0) }
 
     /// True when another query may be looked at.
     var takesQueries: Bool {

@@ -21,19 +21,25 @@ extension StreamClients {
     /// Sends a client the answer to a query of it that waited. Nobody may hold the proxy.
     mutating func deliver(_ answer: [UInt8], to query: StreamQuery, at now: Instant, _ loop: borrowing EventLoop) {
         guard let client = client(query.slot, query.generation), client.remove(query) else { return }
-        output.add(answer)
-        output.send(to: client, at: now)
+        if let requests = client.channel?.requests {
+            respond(answer, to: query, of: requests, client, at: now)
+        } else {
+            output.add(answer)
+            output.send(to: client, at: now)
+        }
         settle(client, at: now, loop)
     }
 
     /// Goes on with queries that were held back, as far as they may be looked at now; then watches the client for what it is to be
     /// watched for, or lets it go.
     private mutating func settle(_ client: StreamClient, at now: Instant, _ loop: borrowing EventLoop) {
+        if let channel = client.channel { sendResponses(of: channel, to: client) }
         while !client.held.isEmpty, client.takesQueries {
             var held: [UInt8] = []
             swap(&held, &client.held)
             take(held.span.octets, from: client, at: now)
         }
+        if client.held.isEmpty, client.channel?.hasClientEnded == true { noteEnd(of: client) }
         if client.isOver { return remove(client, loop) }
         let wanted = client.wantedInterest
         if wanted != client.interest {
@@ -49,15 +55,21 @@ extension StreamClients {
     /// Reads a piece of a client's stream: what more there is, is for another turn.
     private mutating func read(_ client: StreamClient, at now: Instant) {
         let count = receive(client.descriptor)
-        if count > 0 {
+        if count > 0, let channel = client.channel {
+            take(ciphertext: count, from: client, channel, at: now)
+        } else if count > 0 {
             if !Self.take(count, of: input, from: client, shared, &output, at: now) { counts.malformed &+= 1 }
         } else if count == 0 {
-            // A query that is cut short is none. Those before it are answered.
-            client.hasEnded = true
-            client.partial = []
+            noteEnd(of: client)
         } else if errno != EAGAIN {
             client.isBroken = true
         }
+    }
+
+    /// Notes that nothing more comes from a client. A query that is cut short is none; those before it are answered.
+    func noteEnd(of client: StreamClient) {
+        client.hasEnded = true
+        client.partial = []
     }
 
     /// Looks at queries in a piece of a client's stream.
@@ -66,7 +78,7 @@ extension StreamClients {
     }
 
     /// Looks at queries in the first bytes of `input`.
-    private static func take(
+    static func take(
         _ count: Int, of input: borrowing ZeroedBuffer, from client: StreamClient, _ shared: SharedProxy,
         _ output: inout StreamOutput, at now: Instant
     ) -> Bool {
@@ -132,13 +144,16 @@ extension StreamClient {
         return try reader.next(piece, at: &offset, buffer: &buffer)
     }
 
+    /// How its queries come.
+    private var transport: ClientTransport { channel == nil ? .tcp : .tls }
+
     /// Puts a query to the proxy, which is locked.
     private func ask(_ query: RawSpan, _ shared: SharedProxy, _ output: inout StreamOutput, at now: Instant) {
         if !output.hasRoom { output.send(to: self, at: now) }
         let name = nextQuery()
         var room = output.answerRoom()
-        let decision = shared.proxy.handle(query: query, from: name.token, by: .tcp, at: now, into: &room)
-        shared.note(decision, on: query, room.bytes, from: address, by: .tcp, at: now)
+        let decision = shared.proxy.handle(query: query, from: name.token, by: transport, at: now, into: &room)
+        shared.note(decision, on: query, room.bytes, from: address, by: transport, at: now)
         switch decision {
         case .answer(let byteCount):
             lastActivity = now

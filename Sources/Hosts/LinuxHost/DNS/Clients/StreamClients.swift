@@ -2,6 +2,7 @@ internal import DNSProxy
 internal import Glibc
 internal import IPPacket
 internal import Provider
+internal import SecureStream
 
 /// The clients that are connected by TCP. All belongs to the proxy's own thread.
 ///
@@ -21,9 +22,13 @@ struct StreamClients: ~Copyable {
     var idle: Interval
     /// What became of clients.
     var counts = StreamCounts()
+    /// What became of those of them that come by TLS.
+    var secureCounts = SecureCounts()
     let shared: SharedProxy
     /// What is read.
     var input = ZeroedBuffer(byteCount: Self.pieceCapacity)
+    /// What is decrypted.
+    var plaintext = ZeroedBuffer(byteCount: Self.plaintextCapacity)
     /// What answers leave through.
     var output = StreamOutput()
 
@@ -49,17 +54,25 @@ struct StreamClients: ~Copyable {
     // MARK: Coming
 
     /// Takes a client that was accepted, or turns it away by closing the connection.
+    ///
+    /// - Parameter service: What is spoken by TLS; nil for plain TCP.
     mutating func add(
-        _ descriptor: consuming FileDescriptor, from address: IPAddress, at now: Instant, _ loop: borrowing EventLoop
+        _ descriptor: consuming FileDescriptor, from address: IPAddress, by service: SecureService? = nil,
+        at now: Instant, _ loop: borrowing EventLoop
     ) {
         guard makeRoom(for: address, loop), let slot = slots.firstIndex(where: { $0 == nil }) else {
+            counts.refused &+= 1
+            return
+        }
+        let channel: SecureChannel?
+        do throws(TLSError) { channel = try service?.makeChannel(at: now) } catch {
             counts.refused &+= 1
             return
         }
         // What is written is whole answers: nothing is won by waiting. An old kernel's refusal changes nothing but that.
         try? descriptor.set(.undelayed, to: 1)
         let client = StreamClient(
-            descriptor, slot: slot, generation: generations[slot], address: address, at: now)
+            descriptor, slot: slot, generation: generations[slot], address: address, channel: channel, at: now)
         guard (try? loop.register(client.descriptor, token: client.eventToken, interest: .readable)) != nil else {
             counts.refused &+= 1
             return
@@ -100,6 +113,7 @@ struct StreamClients: ~Copyable {
 
     /// Closes a client's connection. The proxy is told of its queries that wait; nobody may hold the proxy.
     mutating func remove(_ client: StreamClient, _ loop: borrowing EventLoop) {
+        if let channel = client.channel { output.sendEnd(of: channel, to: client) }
         // It was registered.
         try? loop.unregister(client.descriptor)
         slots[client.slot] = nil

@@ -11,6 +11,8 @@ struct StreamOutput: ~Copyable {
     private static let capacity = 2 * (prefixLength + DNSProxyProvider.answerCapacity)
 
     private var buffer = ZeroedBuffer(byteCount: Self.capacity)
+    /// What encryption made of answers.
+    var ciphertext = ZeroedBuffer(byteCount: 32_768)
     /// How many bytes wait for `send`.
     private(set) var count = 0
 
@@ -24,6 +26,17 @@ struct StreamOutput: ~Copyable {
     @_lifetime(&self)
     mutating func answerRoom() -> MutableRawSpan {
         buffer.mutableBytes(from: count + Self.prefixLength)
+    }
+
+    /// The bytes that wait for `send`.
+    var waitingBytes: RawSpan {
+        @_lifetime(borrow self) get { buffer.bytes.extracting(..<count) }
+    }
+
+    /// The answer that was written to `answerRoom()` and is not added.
+    @_lifetime(borrow self)
+    func written(_ byteCount: Int) -> RawSpan {
+        buffer.bytes.extracting(count + Self.prefixLength..<count + Self.prefixLength + byteCount)
     }
 
     /// Adds the answer that was written to `answerRoom()`.
@@ -49,6 +62,7 @@ struct StreamOutput: ~Copyable {
         if count == 0 || client.isBroken { return }
         // A client that has taken everything begins to be slow now at the earliest.
         if client.unsentCount == 0 { client.lastActivity = now }
+        if let channel = client.channel { return sendEncrypted(by: channel, to: client) }
         let sent = client.unsentCount == 0 ? Self.send(buffer.bytes.extracting(..<count), to: client) : 0
         if sent < count, !client.isBroken { client.keep(buffer.bytes.extracting(sent..<count)) }
     }
@@ -69,7 +83,7 @@ struct StreamOutput: ~Copyable {
     }
 
     /// Sends as much as the connection takes; returns how many bytes that was.
-    private static func send(_ bytes: RawSpan, to client: StreamClient) -> Int {
+    static func send(_ bytes: RawSpan, to client: StreamClient) -> Int {
         var offset = 0
         while offset < bytes.byteCount {
             let count = unsafe bytes.extracting(offset...).withUnsafeBytes { rest in
@@ -91,7 +105,7 @@ struct StreamOutput: ~Copyable {
 
 extension StreamClient {
     /// Keeps bytes for it that could not leave.
-    fileprivate func keep(_ bytes: RawSpan) {
+    func keep(_ bytes: RawSpan) {
         var kept: [UInt8] = []
         swap(&kept, &unsent)
         // What has left is in the way of what comes.
