@@ -125,7 +125,7 @@ public struct DoHServerSession: ~Copyable {
     /// is gone.
     public mutating func answer(_ stream: Int32, _ message: RawSpan) {
         guard streams.stopWaiting(stream) else { return }
-        var fields = HeaderBlock()
+        var fields = ResponseFields()
         fields.append(":status", "200")
         fields.append("content-type", "application/dns-message")
         fields.append("content-length", String(message.byteCount))
@@ -148,7 +148,7 @@ public struct DoHServerSession: ~Copyable {
 
     private mutating func respond(_ stream: Int32, _ refusal: DoHRefusal) {
         counts.refused &+= 1
-        var fields = HeaderBlock()
+        var fields = ResponseFields()
         fields.append(":status", String(refusal.rawValue))
         if refusal == .methodNotAllowed { fields.append("allow", "GET, POST") }
         fields.append("content-length", "0")

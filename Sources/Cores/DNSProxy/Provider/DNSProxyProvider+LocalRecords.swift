@@ -88,7 +88,7 @@ extension DNSProxyProvider {
         _ target: DomainName, _ aliases: [UInt8], _ query: borrowing QueryView, from client: ClientToken,
         by transport: ClientTransport, at now: Instant, into output: inout MutableRawSpan
     ) -> Decision {
-        let own = WaitingQuery(query, from: client, by: transport)
+        let own = WaitingQuery(query, from: client, by: transport, at: now)
         let question = [UInt8](copying: target.bytes) + own.bytes[own.questionEnd - 4..<own.questionEnd]
         let bytes = own.bytes[..<DNSHeader.byteCount] + question + own.bytes[own.questionEnd...]
         let message = [UInt8](bytes)

@@ -8,7 +8,7 @@ struct AddressRules: Sendable {
 
     init(_ rules: [AddressRule] = []) {
         for rule in rules where verdicts[rule.prefix] != .allow {
-            verdicts[rule.prefix] = rule.action == .allow ? .allow : .block
+            verdicts[rule.prefix] = rule.action == .allow ? .allow : .block(.inline)
         }
         for prefix in verdicts.keys {
             switch prefix.address {
@@ -28,7 +28,7 @@ struct AddressRules: Sendable {
         for length in address.version == .v4 ? lengths.v4 : lengths.v6 {
             switch verdicts[IPPrefix(address: address, length: length)] {
             case .allow: return .allow
-            case .block: verdict = .block
+            case .block(let source): verdict = .block(source)
             case nil, RuleVerdict.none?: break
             }
         }

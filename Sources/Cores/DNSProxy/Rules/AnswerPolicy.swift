@@ -36,7 +36,7 @@ struct AnswerPolicy: Sendable {
                 switch self.verdict(on: address, rules.addresses) {
                 case .passes: break
                 case .rebinds: verdict = .rebinds
-                case .blocked: return .blocked
+                case .blocked(let source): return .blocked(source)
                 }
             }
         }
@@ -51,7 +51,7 @@ struct AnswerPolicy: Sendable {
         }
         switch ruling {
         case .allow: return .passes
-        case .block: return .blocked
+        case .block(let source): return .blocked(source)
         case .none: return keepsOutside && leadsInside(address) ? .rebinds : .passes
         }
     }
