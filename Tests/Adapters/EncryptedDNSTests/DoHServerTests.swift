@@ -205,8 +205,9 @@ private struct Peer: ~Copyable {
     private var sent: [UInt8] = []
 
     init(_ limits: DoHServerLimits = DoHServerLimits()) throws {
-        session = try DoHServerSession(path: "/dns-query", limits: limits)
-        try send(ScriptedHTTPServer.preface + frame(4, []))
+        var session = try DoHServerSession(path: "/dns-query", limits: limits)
+        try session.receive((ScriptedHTTPServer.preface + frame(4, [])).span.octets)
+        self.session = session
     }
 
     mutating func send(_ bytes: [UInt8]) throws {

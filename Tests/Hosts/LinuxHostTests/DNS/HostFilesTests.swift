@@ -41,7 +41,7 @@ import Testing
             try writeFile("192.0.2.2 b.example b\n", to: other, mode: 0o644)
             var files = try HostFiles(reading: [path, other], at: start)
             #expect(files.names.counts.addresses == 3)
-            #expect(rename(other, path) == 0)
+            #expect(unsafe rename(other, path) == 0)
             try writeFile("", to: other, mode: 0o644)
             #expect(changed(files.look(at: time(1))) == nil)
             #expect(changed(files.look(at: time(2))) == 2)
@@ -53,7 +53,7 @@ import Testing
             let path = "\(folder)/hosts"
             try writeFile("192.0.2.1 a.example\n", to: path, mode: 0o644)
             var files = try HostFiles(reading: [path], at: start)
-            #expect(unlink(path) == 0)
+            #expect(unsafe unlink(path) == 0)
             _ = files.look(at: time(1))
             guard case .unreadable(let error) = files.look(at: time(2)) else {
                 Issue.record("a file that is gone is read")
