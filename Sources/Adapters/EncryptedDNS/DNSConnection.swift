@@ -17,8 +17,8 @@ public protocol DNSConnection: ~Copyable {
     /// How many bytes there are for the socket: 0 when there are none, and otherwise at least one. Queries that were sent since bytes
     /// were taken are not made into bytes yet.
     var outgoingCount: Int { get }
-    /// Moves bytes for the socket to the start of `output`; returns how many, 0 when there are none. All queries since the last call go
-    /// together, in as few TLS records as they fit in. There may be events afterwards.
+    /// Moves bytes for the socket to the start of `output`; returns how many, 0 when there are none. All queries since the last call
+    /// come together. There may be events afterwards.
     mutating func nextOutgoing(into output: inout MutableRawSpan) -> Int
     /// Sends a query, padded when the stream is encrypted.
     mutating func send(_ query: RawSpan, exchange: ExchangeID, deadline: Instant, at now: Instant) throws(SendError)

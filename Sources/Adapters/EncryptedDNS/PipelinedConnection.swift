@@ -143,13 +143,19 @@ public struct PipelinedConnection<Stream: ByteStream & ~Copyable>: ~Copyable, DN
         }
     }
 
-    /// Puts all messages that wait into the stream.
+    /// Puts all messages that wait into the stream, each into a TLS record of its own: dnsdist 1.7 takes one message out of a record, and
+    /// waits for the network before it looks for another.
     private mutating func write() {
         guard progress.phase == .open, !waiting.isEmpty else { return }
         var bytes: [UInt8] = []
         swap(&bytes, &waiting)
         do throws(TLSError) {
-            try stream.write(bytes.span.octets)
+            var offset = 0
+            while offset < bytes.count {
+                let end = offset + 2 + Int(bytes.span.octets.bigEndianUInt16(at: offset))
+                try stream.write(bytes.span.octets.extracting(offset..<end))
+                offset = end
+            }
         } catch {
             return end(ConnectionError(error))
         }
