@@ -13,6 +13,8 @@ import dns_wire
 from dns_checks.registry import check
 from dns_checks.shape import expect_addresses, expect_code
 from dns_daemon import DNSDaemon
+from dns_secure_client import SecureListening
+from dns_secure_client import query as secure_query
 from dns_testbed import TRANSPORTS, DNSTestbed
 from dns_upstream import scripts
 from dns_wire import NXDOMAIN, SERVFAIL
@@ -319,3 +321,26 @@ def threads(testbed: DNSTestbed) -> None:
             client.receive()
     grown = daemon.memory() - before
     expect(grown <= 300_000, f"the daemon took {grown} bytes more for 3,200 queries")
+
+
+@check("Q10", "clients by TLS and HTTPS, local aliases and hosts files are in the log as what they are")
+def others(testbed: DNSTestbed) -> None:
+    hosts = testbed.file("hosts")
+    with open(hosts, "w") as file:
+        file.write("0.0.0.0 ads.example\n")
+    listening = SecureListening(testbed)
+    daemon = listening.run(queryLog="full", hostsFile=hosts, records=["alias.example CNAME www.example"])
+    with listening.tls() as client, listening.https() as web:
+        for _ in range(2):
+            expect_addresses(client.exchange(dns_wire.query("one.example")), "192.0.2.1")
+            expect_addresses(web.ask(secure_query("two.example")).message, "192.0.2.1")
+        web.ask(secure_query("ads.example"))
+    expect_equal(testbed.ask("alias.example").code, 0, "the code of an alias")
+    expect_equal(testbed.ask("alias.example").code, 0, "the code of an alias that is known")
+    found = queries(testbed, daemon)
+    expect_equal({(one["name"], one["transport"], one["result"], one["rule"]) for one in found}, {
+        ("one.example.", "tls", "forwarded", None), ("one.example.", "tls", "cached", None),
+        ("two.example.", "https", "forwarded", None), ("two.example.", "https", "cached", None),
+        ("ads.example.", "https", "blocked", "dns.hostsFile"), ("alias.example.", "udp", "forwarded", None),
+        ("alias.example.", "udp", "cached", None)}, "the log")
+    expect_equal((len(found), {one["client"] for one in found}), (7, {"127.0.0.1"}), "the queries and their clients")

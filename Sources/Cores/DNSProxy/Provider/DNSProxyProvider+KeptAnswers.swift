@@ -64,7 +64,7 @@ extension DNSProxyProvider {
         case .passes:
             return nil
         case .blocked(let source):
-            counters.blocked &+= 1
+            noteBlock(by: source)
             return composer.blocked(source, to: query, by: transport, into: &output)
         case .rebinds:
             counters.rebinding &+= 1

@@ -93,7 +93,7 @@ extension DNSProxyProvider {
         }
         let ruling = rules.verdict(on: name)
         if case .block(let source) = ruling {
-            counters.blocked &+= 1
+            noteBlock(by: source)
             return .answer(composer.blocked(source, to: query, by: transport, into: &output))
         }
         if question.type == .any, transport == .udp {

@@ -67,7 +67,7 @@ extension DNSProxyProvider {
         let name = CanonicalName(lowercased: key.nameBytes)
         let ruling = rules.verdict(on: name)
         if case .block(let source) = ruling {
-            counters.blocked &+= 1
+            noteBlock(by: source)
             return composer.blocked(source, to: query, by: transport, into: &output)
         }
         let question = query.question

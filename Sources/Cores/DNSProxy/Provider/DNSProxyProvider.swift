@@ -45,6 +45,8 @@ public struct DNSProxyProvider: ~Copyable, Sendable {
     public var reportsAnswers = false
     var reports: [AnswerReport] = []
     var origin = AnswerOrigin()
+    /// What the last rule that blocked something is from.
+    var lastBlocker = RuleSource.inline
     var isRunning = false
     var isAsleep = false
     var refusesFlows = false

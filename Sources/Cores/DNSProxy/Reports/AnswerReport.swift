@@ -7,7 +7,7 @@ public struct AnswerReport: Sendable {
     public let client: ClientToken
     /// How it came.
     public let transport: ClientTransport
-    /// Its header and question, and an OPT record where there was one.
+    /// A message that begins with its header and its question.
     public let query: [UInt8]
     /// When it came.
     public let arrivedAt: Instant
@@ -19,6 +19,8 @@ public struct AnswerReport: Sendable {
     public let upstream: UpstreamID?
     /// Why servers were asked in vain.
     public let error: ExtendedErrorCode?
+    /// What the rule is from that blocked it; nil where none did.
+    public let ruleSource: RuleSource?
     /// True when the same question was under way already, so that none was asked for this query.
     public let isMerged: Bool
 }

@@ -31,6 +31,12 @@ extension DNSProxyProvider {
         }
     }
 
+    /// What the rule is from that blocked the query that was answered last; nil where none did.
+    public var lastRuleSource: RuleSource? { counters.lastResult == .blocked ? lastBlocker : nil }
+
+    /// What sources of rules are called, by their numbers.
+    public var ruleSourceNames: [String] { composer.sourceNames }
+
     /// How the queries were answered that had to wait, since this was last called: in the order of the answers among the actions. There
     /// are none unless ``reportsAnswers`` is set.
     public mutating func takeReports() -> [AnswerReport] {
@@ -43,6 +49,12 @@ extension DNSProxyProvider {
     /// What the configuration calls the servers, in its order.
     public var upstreamNames: [String] { upstreams.map(\.upstream.name) }
 
+    /// Counts a query that a rule blocks.
+    mutating func noteBlock(by source: RuleSource) {
+        counters.blocked &+= 1
+        lastBlocker = source
+    }
+
     /// Counts an answer that is about to be given to one who waited, and reports it.
     mutating func note(_ waiting: WaitingQuery, _ answer: RawSpan) {
         let result = counters.lastResult
@@ -50,9 +62,10 @@ extension DNSProxyProvider {
         guard reportsAnswers else { return }
         reports.append(
             AnswerReport(
-                client: waiting.client, transport: waiting.transport, query: waiting.bytes,
+                client: waiting.client, transport: waiting.transport, query: waiting.aliases ?? waiting.bytes,
                 arrivedAt: waiting.arrivedAt, result: result,
                 responseCode: ResponseCode(rawValue: UInt16(answer.uint8(at: 3) & 0xF)),
-                upstream: origin.upstream, error: origin.error, isMerged: waiting.isMerged))
+                upstream: origin.upstream, error: origin.error, ruleSource: lastRuleSource,
+                isMerged: waiting.isMerged))
     }
 }

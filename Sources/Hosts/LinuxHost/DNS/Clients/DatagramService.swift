@@ -87,8 +87,9 @@ struct DatagramService: ~Copyable {
         var output = answers.unusedBytes()
         let query = queries.bytes(at: index)
         let decision = shared.proxy.handle(query: query, from: token, by: .udp, at: now, into: &output)
-        if shared.queryLog.isOn, let client = queries.client(at: index) {
-            shared.note(decision, on: query, output.bytes, from: client.address, by: .udp, at: now)
+        if shared.queryLog.isOn {
+            let client = shared.queryLog.keepsClients ? queries.client(at: index)?.address : nil
+            shared.note(decision, on: query, output.bytes, from: client, by: .udp, at: now)
         }
         return decision
     }

@@ -32,6 +32,10 @@ struct QueryLog: ~Copyable, Sendable {
     @inline(__always)
     var isOn: Bool { detail != .off }
 
+    /// True when it is kept who asked.
+    @inline(__always)
+    var keepsClients: Bool { detail == .full }
+
     /// How many bytes are allocated.
     var byteCount: Int { entries.count * MemoryLayout<QueryLogEntry>.stride + names.count }
 
@@ -62,7 +66,7 @@ struct QueryLog: ~Copyable, Sendable {
             entry.type = question.type
             if detail == .full { name = query.extracting(question.name) }
         }
-        if detail != .full { entry.client = nil }
+        if !keepsClients { entry.client = nil }
         entry.nameStart = nameEnd
         entry.nameLength = UInt16(truncatingIfNeeded: name.byteCount)
         makeRoom(for: name.byteCount)
@@ -142,6 +146,8 @@ struct QueryLogEntry: Sendable {
     var upstream: UpstreamID?
     /// Why servers were asked in vain.
     var error: ExtendedErrorCode?
+    /// What the rule is from that blocked it; nil where none did.
+    var ruleSource: RuleSource?
     /// True when the same question was under way already.
     var isMerged = false
     fileprivate var nameStart: UInt64 = 0
@@ -162,4 +168,6 @@ struct QueryLogExcerpt: Sendable {
     var queries: [(entry: QueryLogEntry, name: [UInt8])] = []
     /// What the configuration calls the servers, by their numbers.
     var upstreamNames: [String] = []
+    /// What sources of rules are called, by their numbers.
+    var ruleSourceNames: [String] = []
 }

@@ -36,28 +36,26 @@ extension QueryLogExcerpt {
             ("client", .optional(detail == .full ? entry.client?.description : hidden)),
             ("transport", .string("\(entry.transport)")), ("tunnel", .boolean(entry.isTunnelled)),
             ("name", .optional(shown)), ("type", .optional(entry.type?.name)),
-            ("result", .string("\(entry.result)")), ("rule", .optional(entry.result.rule)),
+            ("result", .string("\(entry.result)")), ("rule", .optional(rule(of: entry))),
             ("upstream", .optional(upstream)), ("merged", .boolean(entry.isMerged)),
             ("code", .string(entry.code.name)), ("extendedError", .optional(entry.error?.rawValue)),
             ("microseconds", .number(entry.taken.nanoseconds / 1_000)),
         ])
     }
 
+    /// What in the configuration led to the result; nil where nothing did.
+    private func rule(of entry: QueryLogEntry) -> String? {
+        if entry.result == .rebinding { return "dns.rebinding" }
+        guard let place = entry.ruleSource.map({ Int($0.rawValue) }), ruleSourceNames.indices.contains(place) else {
+            return nil
+        }
+        return ruleSourceNames[place]
+    }
+
     /// A name in presentation form; nil for none.
     private static func text(ofName bytes: [UInt8]) -> String? {
         guard !bytes.isEmpty, let view = try? DomainNameView(checking: bytes.span.octets, at: 0) else { return nil }
         return view.presentation
-    }
-}
-
-extension QueryResult {
-    /// What in the configuration led to it; nil where nothing did.
-    fileprivate var rule: String? {
-        switch self {
-        case .blocked: "rules.inline"
-        case .rebinding: "dns.rebinding"
-        case .cached, .stale, .forwarded, .local, .refused, .failed, .overloaded: nil
-        }
     }
 }
 

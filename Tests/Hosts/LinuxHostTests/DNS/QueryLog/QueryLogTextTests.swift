@@ -18,9 +18,10 @@ import Testing
         (entry.upstream, entry.error, entry.isMerged) = (UpstreamID(index: 1), .noReachableAuthority, true)
         var blocked = QueryLogEntry()
         (blocked.result, blocked.type, blocked.isTunnelled) = (.blocked, RecordType(rawValue: 65_280), true)
+        blocked.ruleSource = RuleSource(rawValue: 1)
         var excerpt = QueryLogExcerpt(detail: detail, lostCount: 3, next: 9, hasMore: true)
         excerpt.queries = [(entry, [3, 97, 34, 0x5C, 1, 0xFF, 0]), (blocked, [])]
-        excerpt.upstreamNames = ["main", "corp"]
+        (excerpt.upstreamNames, excerpt.ruleSourceNames) = (["main", "corp"], ["rules.inline", "dns.hostsFile"])
         return excerpt
     }
 
@@ -42,7 +43,7 @@ import Testing
                     + #""name":"a\\\"\\\\.\\255.","type":"HTTPS","result":"failed","rule":null,"upstream":"corp","merged":true,"#
                     + #""code":"SERVFAIL","extendedError":22,"microseconds":12345}"#,
                 #"{"time":"2026-12-01T03:45:48.501Z","client":null,"transport":"udp","tunnel":true,"name":null,"#
-                    + #""type":"TYPE65280","result":"blocked","rule":"rules.inline","upstream":null,"merged":false,"#
+                    + #""type":"TYPE65280","result":"blocked","rule":"dns.hostsFile","upstream":null,"merged":false,"#
                     + #""code":"NOERROR","extendedError":null,"microseconds":0}"#,
             ])
         for line in report.jsonLines { _ = try JSONDecoder().decode(Line.self, from: Data(line.utf8)) }
@@ -58,7 +59,7 @@ import Testing
             report.textLines == [
                 "3 entries lost",
                 #"2026-12-01T03:45:53.501Z tcp 2001:db8::1 a\"\\.\255. HTTPS SERVFAIL failed (EDE 22, corp, merged) 12.3 ms"#,
-                "2026-12-01T03:45:48.501Z tunnel - - TYPE65280 NOERROR blocked (rules.inline) 0.0 ms",
+                "2026-12-01T03:45:48.501Z tunnel - - TYPE65280 NOERROR blocked (dns.hostsFile) 0.0 ms",
             ])
     }
 

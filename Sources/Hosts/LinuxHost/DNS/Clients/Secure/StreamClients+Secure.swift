@@ -77,6 +77,7 @@ extension StreamClients {
         shared.lock()
         let decision = shared.proxy.handle(
             query: query.span.octets, from: name.token, by: .https, at: now, into: &room)
+        shared.note(decision, on: query.span.octets, room.bytes, from: client.address, by: .https, at: now)
         shared.unlock()
         switch decision {
         case .answer(let byteCount):
