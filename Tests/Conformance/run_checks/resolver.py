@@ -183,7 +183,7 @@ def refused(testbed: DaemonTestbed) -> None:
     site.machine.expect_state(before, "after a start without privileges")
 
 
-@check("dns.unreachable", "dns.system without port 53, or with systemd-resolved as an upstream, is told to be a conflict")
+@check("dns.unreachable", "dns.system without port 53, or asking systemd-resolved, is a conflict that is told")
 def unreachable(testbed: DaemonTestbed) -> None:
     site, _, _ = site_of(testbed)
     for options, part in (({"listen": ("127.0.0.1:5353",)}, "needs an address with port 53 in dns.listen"),
@@ -239,6 +239,58 @@ def killed(testbed: DaemonTestbed) -> None:
     site.instance.start()
     site.instance.stop()
     site.machine.expect_state(before, "after a tunnel, kill -9, a start and its end")
+
+
+@check("dns.reboot", "after a loss of power the next start finds what the resolver file was, if nobody wrote it since")
+def reboot(testbed: DaemonTestbed) -> None:
+    site, theirs, _ = site_of(testbed, peer=True)
+    theirs.names["peer.example"] = [ENDPOINT]
+    site.instance.write_tunnel(site.peer.file(SPLIT, endpoint=f"peer.example:{PORT}"))
+
+    def lose_power(number: int) -> None:
+        """What is in memory is gone, and the kernel draws another number; what is on the disk stays."""
+        site.instance.start()
+        expect_found(site, OURS, "while it runs")
+        site.instance.signal(signal.SIGKILL)
+        site.instance.wait_for_end(-signal.SIGKILL)
+        other = site.machine.write_etc(f"sluice/boot{number}", f"00000000-0000-0000-0000-{number:012}\n")
+        site.machine.run("sh", "-c", "rm -rf /run/sluice /run/wireguard && mkdir /run/sluice /run/wireguard && "
+                         f"mount --bind {other} /proc/sys/kernel/random/boot_id")
+        expect_equal(resolver_lines(site)[0], "nameserver 127.0.0.1", "the resolver after the loss of power")
+
+    for linked in (False, True):
+        os.unlink(f"{site.machine.etc}/resolv.conf")
+        if linked:
+            site.machine.write_etc("elsewhere.conf", LINES)
+            os.symlink("elsewhere.conf", f"{site.machine.etc}/resolv.conf")
+        else:
+            give(site)
+        before = untimed(site)["resolvers"].split(", beside")[0]
+
+        def expect_restored(when: str) -> None:
+            expect_equal(untimed(site)["resolvers"].split(", beside")[0], before, f"the resolver file {when}")
+
+        write(site.instance)
+        lose_power(10 * linked + 1)
+        # One that has nothing to do with the resolver, and one that needs it.
+        write(site.instance, system=False)
+        site.instance.start()
+        expect_restored("after a start without dns.system")
+        site.instance.stop()
+        write(site.instance)
+        lose_power(10 * linked + 2)
+        write(site.instance, tunnel=True)
+        site.instance.start()
+        site.instance.stop()
+        expect_restored("after a tunnel to a name")
+        # What a DHCP client wrote when the machine came up is what counts.
+        write(site.instance)
+        lose_power(10 * linked + 3)
+        os.unlink(f"{site.machine.etc}/resolv.conf")
+        site.machine.write_etc("resolv.conf", f"nameserver {LAN[1]}\n# anew\n")
+        site.instance.start()
+        site.instance.stop()
+        expect_equal(site.machine.read_etc("resolv.conf"), f"nameserver {LAN[1]}\n# anew\n", "the file that is new")
 
 
 @check("dns.onoff", "SIGHUP points the resolver here, elsewhere, and back; what fails leaves it as it was")
@@ -371,7 +423,7 @@ def resolvconf(testbed: DaemonTestbed) -> None:
                detail=lambda: difference(before, untimed(site)))
 
 
-@check("dns.resolved", "with systemd-resolved: it asks here about every name, and as ever afterwards, also after kill -9")
+@check("dns.resolved", "with systemd-resolved: every name is asked here, and as ever afterwards, also after kill -9")
 def resolved(testbed: DaemonTestbed) -> None:
     site, _, ours = site_of(testbed)
     keeper = SystemdResolved(site.machine)

@@ -29,11 +29,16 @@ extension InterfaceSettings {
         }
     }
 
-    /// Undoes what instances left that died. Where none left anything, nothing is made, and nothing is waited for.
+    /// Undoes what instances left that died, with the machine or alone. Where none left anything, nothing is made, and nothing is
+    /// waited for.
     func clearLeftovers() throws(InterfaceSettingsError) -> [SettingsNote] {
-        guard SettingsRecordFile.exist(in: paths.stateFolder) else { return [] }
+        let resolverFile = ResolverFile(paths: paths)
+        guard SettingsRecordFile.exist(in: paths.stateFolder) || resolverFile.isLeftByReboot else { return [] }
         return try SettingsRecordFile.exclusively(in: paths.stateFolder) { () throws(InterfaceSettingsError) in
-            try removeLeftovers()
+            let notes = try removeLeftovers()
+            // One that cannot be read is told of by who sets resolvers.
+            let isCleared = (try? resolverFile.clearAfterReboot()) ?? false
+            return isCleared && notes.isEmpty ? [.leftoversRemoved] : notes
         }
     }
 }

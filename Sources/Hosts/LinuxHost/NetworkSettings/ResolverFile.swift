@@ -10,8 +10,10 @@ struct ResolverFile {
     /// Where things are.
     let paths: SettingsPaths
 
-    /// What has to be known to put things back. It is in a file, for it outlives each tunnel.
+    /// What has to be known to put things back. It is in a file, for it outlives each tunnel, and the machine's going down.
     private struct Record: Codable {
+        /// Which time the machine was up when it was written: what it says of tunnels holds for that time.
+        var boot: String
         /// What was there before the first tunnel.
         var original: Original
         /// The lines of each tunnel, the one that came last at the end.
@@ -49,22 +51,25 @@ struct ResolverFile {
         }
     }
 
-    private var recordPath: String { "\(paths.stateFolder)/resolver-file" }
+    private var store: ResolverRecordStore { ResolverRecordStore(paths: paths) }
     private var asidePath: String { "\(paths.resolverFile).before-sluice" }
 
     /// Puts the lines of a tunnel into the file, in the place of those that it had.
     ///
     /// - Parameter lines: Makes the lines of what was in the file before the first tunnel.
     func set(for key: String, _ lines: ([UInt8]) -> String) throws(Failure) {
-        let known = try readRecord()
+        let known: Record? = try store.read()
         do throws(SystemCallError) {
             var record: Record
             if let known, condition(known) != .foreign {
                 record = known
             } else {
                 if let known { forget(known) }
-                record = Record(original: try look(), tunnels: [], written: [])
+                record = Record(boot: "", original: try look(), tunnels: [], written: [])
             }
+            let boot = ResolverRecordStore.boot
+            if record.boot != boot { record.tunnels.removeAll() }
+            record.boot = boot
             record.tunnels.removeAll { $0.key == key }
             record.tunnels.append(Record.Lines(key: key, text: lines(originalBytes(record))))
             try write(record)
@@ -74,20 +79,39 @@ struct ResolverFile {
     /// Takes the lines of a tunnel out; with the last one, puts back what was there before. False when somebody else changed the
     /// file since: it stays as it is.
     func clear(_ key: String) throws(Failure) -> Bool {
-        guard var record = try readRecord() else { return true }
+        guard var record: Record = try store.read() else { return true }
+        record.tunnels.removeAll { $0.key == key }
+        return try settle(record)
+    }
+
+    /// Puts back what was there before tunnels that were there when the machine went down without an end: the file outlives that,
+    /// and what else they did does not. False when there is nothing of them.
+    func clearAfterReboot() throws(Failure) -> Bool {
+        guard var record: Record = try store.read(), record.boot != ResolverRecordStore.boot else { return false }
+        record.tunnels.removeAll()
+        return try settle(record)
+    }
+
+    /// True when there is something for ``clearAfterReboot()``.
+    var isLeftByReboot: Bool {
+        guard let record: Record = try? store.read() else { return false }
+        return record.boot != ResolverRecordStore.boot
+    }
+
+    /// Brings the file to what is left of a record. False when it is somebody else's.
+    private func settle(_ record: Record) throws(Failure) -> Bool {
         switch condition(record) {
         case .foreign:
             // Whoever wrote it is its owner now.
             forget(record)
             return false
-        case .untouched: unsafe unlink(recordPath)
+        case .untouched: store.remove()
         case .ours:
-            record.tunnels.removeAll { $0.key == key }
             do throws(SystemCallError) {
                 if !record.tunnels.isEmpty {
                     try write(record)
                 } else if isUnchanged(record) {
-                    unsafe unlink(recordPath)
+                    store.remove()
                 } else {
                     try restore(record)
                 }
@@ -128,12 +152,12 @@ struct ResolverFile {
             // The pointers live for the call, and there are two times. Without them the file is as good.
             _ = unsafe utimensat(AT_FDCWD, paths.resolverFile, &times, 0)
         }
-        unsafe unlink(recordPath)
+        store.remove()
     }
 
     private func forget(_ record: Record) {
         if case .link = record.original { unsafe unlink(asidePath) }
-        unsafe unlink(recordPath)
+        store.remove()
     }
 
     /// Records what is going to be written, then writes it: whoever finds the record can put things back.
@@ -142,7 +166,7 @@ struct ResolverFile {
         let text =
             "# Written by sluice. What was here before comes back when it stops.\n" + (record.tunnels.last?.text ?? "")
         record.written = record.written.suffix(1) + [Array(text.utf8)]
-        try writeRecord(record)
+        try store.write(record)
         // A link goes aside first: nobody may write through it.
         if case .link = record.original, isLink(paths.resolverFile) {
             _ = try systemCall("rename") { unsafe rename(paths.resolverFile, asidePath) }
@@ -212,35 +236,5 @@ struct ResolverFile {
         try WholeFile.write(bytes, to: descriptor)
         let number = descriptor.rawValue
         _ = try systemCall("ftruncate") { ftruncate(number, bytes.count) }
-    }
-
-    /// The record; nil when there is none.
-    private func readRecord() throws(Failure) -> Record? {
-        let bytes: [UInt8]
-        do throws(SystemCallError) { bytes = try WholeFile.read(recordPath) } catch {
-            if error.errno == ENOENT { return nil }
-            throw .systemCall(error)
-        }
-        do throws(JSONLineError) { return try JSONLine.decode(Record.self, from: bytes) } catch {
-            throw .unreadableRecord(path: recordPath)
-        }
-    }
-
-    private func writeRecord(_ record: Record) throws(SystemCallError) {
-        let data: [UInt8]
-        do throws(JSONLineError) { data = try JSONLine.encode(record) } catch {
-            // A resolver file is small: C libraries read three servers of it.
-            throw SystemCallError("write", errno: EFBIG)
-        }
-        try WholeFile.makeFolder(paths.stateFolder)
-        let fresh = "\(recordPath).new"
-        do {
-            let descriptor = FileDescriptor(
-                adopting: try systemCall("open") {
-                    unsafe open(fresh, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0o600)
-                })
-            try WholeFile.write(data, to: descriptor)
-        }
-        _ = try systemCall("rename") { unsafe rename(fresh, recordPath) }
     }
 }

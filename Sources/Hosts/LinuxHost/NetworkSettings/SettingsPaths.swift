@@ -2,6 +2,8 @@
 struct SettingsPaths: Hashable, Sendable {
     /// The folder of the records that settings are undone from.
     var stateFolder = "/run/sluice"
+    /// The folder of what has to outlive the machine's going down.
+    var lastingFolder = "/var/lib/sluice"
     /// The file that the C library reads resolvers from.
     var resolverFile = "/etc/resolv.conf"
     /// The socket that systemd-resolved listens on while it runs.

@@ -100,7 +100,8 @@ func interfaceSettings(_ name: String, _ paths: SettingsPaths) throws -> Interfa
 /// Paths in a folder of a test's own. No program is found there, and the resolver file is `resolv.conf` in it.
 func settingsPaths(_ folder: String) -> SettingsPaths {
     SettingsPaths(
-        stateFolder: "\(folder)/state", resolverFile: "\(folder)/resolv.conf", resolvedSocket: "\(folder)/resolved",
+        stateFolder: "\(folder)/state", lastingFolder: "\(folder)/state", resolverFile: "\(folder)/resolv.conf",
+        resolvedSocket: "\(folder)/resolved",
         resolvconfOrder: "\(folder)/interface-order", programFolders: ["\(folder)/programs"])
 }
 
