@@ -97,12 +97,13 @@ struct DoHServerTests {
     @Test func `an answer has its type, its length and for how long it may be kept`() throws {
         // An alias of 40 seconds to an address of 400.
         let alias: [UInt8] = [0xC0, 12, 0, 5, 0, 1, 0, 0, 0, 40, 0, 2, 0xC0, 16]
-        let address: [UInt8] = [0xC0, 16, 0, 1, 0, 1, 0, 0, 1, 0x90, 0, 4, 192, 0, 2, 1]
+        let target: [UInt8] = [0xC0, 16, 0, 1, 0, 1, 0, 0, 1, 0x90, 0, 4, 192, 0, 2, 1]
+        let own: [UInt8] = [0xC0, 12] + target.dropFirst(2)
         // An SOA record of 900 seconds with a MINIMUM of 120.
         let authority: [UInt8] =
             [0xC0, 16, 0, 6, 0, 1, 0, 0, 3, 0x84, 0, 22, 0, 0] + [UInt8](repeating: 1, count: 16) + [0, 0, 0, 120]
         let cases: [(flags: UInt8, answers: UInt8, authorities: UInt8, records: [UInt8], age: String)] = [
-            (0x80, 2, 0, alias + address, "40"), (0x80, 1, 1, address + authority, "400"),
+            (0x80, 2, 0, alias + target, "40"), (0x80, 1, 1, own + authority, "400"),
             (0x80, 0, 1, authority, "120"), (0x83, 0, 1, authority, "120"), (0x80, 0, 0, [], "0"),
             (0x82, 0, 0, [], "0"), (0x85, 0, 0, [], "0"),
         ]
