@@ -23,7 +23,10 @@ struct PlainQueryTests {
 
     private static let subjects: [Subject] = [
         Subject(name: "example.com", type: .a, answers: [record(.a, ttl: 100, address(192, 0, 2, 1))]),
-        Subject(name: "WWW.Example.COM", type: .https, answers: [record(.https, ttl: 9000, [0, 1, 0])]),
+        // The key of ECH, 5, is taken out, and who has EDNS is told.
+        Subject(
+            name: "WWW.Example.COM", type: .https,
+            answers: [record(.https, ttl: 9000, [0, 1, 0, 0, 1, 0, 3, 2, 0x68, 0x32, 0, 5, 0, 4, 1, 2, 3, 4])]),
         Subject(
             name: "alias.example", type: .a,
             answers: [
@@ -54,6 +57,7 @@ struct PlainQueryTests {
 
     private static func configuration() throws -> DNSProxyConfiguration {
         try DNSProxyConfiguration.servers(.tcp, trusted: true).with(rules: "||ads.example^")
+            .with { $0.rewriting.removesECH = true }
     }
 
     /// A rig in whose cache the answers are to all four combinations of DO and CD.
