@@ -37,7 +37,7 @@ struct RewritingTests {
         let first = try rig.resolve(
             asked, [record(.https, full), record(.https, plain), record(.https, owner: "a.example", alias)],
             additional: [record(.a, owner: "svc.example.com", v4)])
-        for answer in [first, try rig.ask(asked).answer] {
+        for answer in [first, try rig.ask(asked).answer, try rig.ask(asked).answer] {
             #expect(answer.data(.https) == [left, plain, alias] && answer.error == .forgedAnswer)
             #expect(answer.records.filter { $0.section == .additional }.map(\.data) == [v4])
             #expect(!answer.flags.contains(.authoritativeAnswer) && !answer.flags.contains(.reserved))
@@ -68,7 +68,7 @@ struct RewritingTests {
         let alias = record(.cname, ttl: 900, wire("to.example"))
         let name = query("alias.example", .https, opt: opt())
         let none = try rig.resolve(name, [alias, record(.https, owner: "to.example", ttl: 77, only)])
-        for answer in [none, try rig.ask(name).answer] {
+        for answer in [none, try rig.ask(name).answer, try rig.ask(name).answer] {
             #expect(answer.code == .noError && answer.error == .filtered)
             #expect(
                 answer.records.map(\.type) == [.cname, .soa] && answer.records.map(\.section) == [.answer, .authority])
@@ -91,7 +91,7 @@ struct RewritingTests {
                 signature(.https, owner: "TO.example.com"),
             ],
             additional: [other, signature(.https, owner: "other.example.com")])
-        for answer in [answer, try rig.ask(asked).answer] {
+        for answer in [answer, try rig.ask(asked).answer, try rig.ask(asked).answer] {
             #expect(answer.records.map(\.type) == [.cname, .rrsig, .https, .https, .rrsig])
             #expect(answer.records.map(\.owner)[4] == "other.example.com.")
             #expect(!answer.flags.contains(.authenticData) && answer.error == .forgedAnswer)

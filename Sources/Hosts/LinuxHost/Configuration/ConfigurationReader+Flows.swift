@@ -9,7 +9,10 @@ extension ConfigurationReader {
         var rules = RuleConfiguration()
         rules.lists = object.field("lists")?.list { field in field.object { list(&$0) } } ?? []
         rules.files = object.field("files")?.set { $0.path() } ?? []
-        for field in object.field("inline")?.elements() ?? [] { field.inlineRule(&rules) }
+        let inline = object.field("inline")?.elements() ?? []
+        // Rules about names are large, and there may be many: room for them is made once.
+        rules.inline.reserveCapacity(inline.count)
+        for field in inline { field.inlineRule(&rules) }
         rules.blockedAnswer =
             object.field("blockedAnswer")?.choice(BlockedAnswer.self) ?? rules.blockedAnswer
         return rules
