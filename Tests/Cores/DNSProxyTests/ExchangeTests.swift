@@ -182,6 +182,7 @@ struct ExchangeTests {
         rig.deliver(reply(to: sent, flags: 0x8380), at: 0)
         #expect(rig.begun.last?.transport == .tcp)
         rig.fail(.connectionClosed)
+        rig.pass(.seconds(1))
         #expect(rig.begun.last?.transport == .tls && rig.begun.last?.needsFreshConnection == true)
         rig.deliver(reply(to: try #require(rig.open.last?.query), [found]))
         #expect(try rig.answer(of: client).data(.a).count == 1)

@@ -11,7 +11,7 @@ struct LatencyTests {
     private func ask(_ rig: inout Rig, after microseconds: UInt64) throws {
         let client = try rig.ask(query("n\(rig.begun.count).example")).client
         rig.pass(Interval(nanoseconds: microseconds * 1000))
-        rig.deliver(reply(to: try #require(rig.open.last?.query), [found]))
+        rig.deliver(reply(to: try #require(rig.open.first?.query), [found]), at: 0)
         #expect(try rig.answer(of: client).code == .noError)
     }
 

@@ -53,6 +53,8 @@ private struct RandomRun: ~Copyable {
         configuration.maximumWaiting = 1 + generator.below(16)
         if generator.below(2) == 0 { configuration.rules = [try NameRule(parsing: "||b.example^")] }
         if generator.below(2) == 0 { configuration.dns64 = .prefix(try IPPrefix(parsing: "64:ff9b::/96")) }
+        configuration.strategy = UpstreamStrategy.allCases[generator.below(3)]
+        configuration.prefetches = generator.below(2) == 0
         configuration.staleLimit = .seconds(UInt64(generator.below(3)) * 20)
         return configuration
     }

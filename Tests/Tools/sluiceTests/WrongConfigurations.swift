@@ -125,6 +125,11 @@ let wrongDNS: [WrongConfiguration] = [
     dns("cache: { staleSeconds: 604801 }", "2: dns.cache.staleSeconds: expected a whole number from 0 to 604800"),
     dns("cache: { minTTL: 3601 }", "2: dns.cache.minTTL: expected a whole number from 0 to 3600"),
     dns("cache: { minTTL: 60, maxTTL: 59 }", "2: dns.cache.minTTL: is more than maxTTL"),
+    dns("cache: { prefetch: 1 }", "2: dns.cache.prefetch: expected true or false"),
+    dns("strategy: 'random'", "2: dns.strategy: expected \"ordered\", \"fastest\" or \"parallel\""),
+    dns(
+        "routes: [{ domains: ['corp.example'], upstreams: ['good'], strategy: 1 }]",
+        "2: dns.routes[0].strategy: expected \"ordered\", \"fastest\" or \"parallel\""),
     dns("trustAD: ['goood']", "2: dns.trustAD[0]: no upstream is called \"goood\", did you mean \"good\"?"),
     dns(
         "routes: [{ domains: ['corp.example'], upstreams: ['corp'] }]",

@@ -9,11 +9,12 @@ extension AnswerCache {
     /// - Parameters:
     ///   - bytes: The query.
     ///   - generation: That of the rules and all else that decides which questions are answered from here.
+    ///   - prefetches: True when an answer that is due to be asked for anew is none for this way.
     ///   - limit: The most bytes that the answer may have.
     /// - Returns: Its length in bytes; nil when there is none, or more has to be looked at. The output has anything then.
     @inline(__always)
     mutating func answer(
-        _ query: PlainQuery, _ bytes: RawSpan, generation: UInt32, limit: Int, at now: Instant,
+        _ query: PlainQuery, _ bytes: RawSpan, generation: UInt32, prefetches: Bool, limit: Int, at now: Instant,
         into output: inout MutableRawSpan
     ) -> Int? {
         guard count > 0 else { return nil }
@@ -25,6 +26,7 @@ extension AnswerCache {
             let entry = memory[entry: index]
             if entry.hash == hash, entry.keyFlags == keyFlags, asksSame(entry, question) {
                 guard entry.plainGeneration == generation, now < entry.expiresAt else { return nil }
+                if prefetches, entry.isDueForPrefetch(at: now) { return nil }
                 if !entry.wasUsed { memory[entry: index].wasUsed = true }
                 return write(entry, to: query, question, limit: limit, at: now, into: &output)
             }

@@ -71,7 +71,7 @@ struct AnswerCache: ~Copyable, Sendable {
                 // Two questions may have one hash: the answer's own question decides.
                 if (try? MessageEditing.copyQuestionCase(from: question, in: &output)) == true {
                     guard now < entry.expiresAt + tolerance else { return nil }
-                    if !entry.wasUsed {
+                    if entry.countUse() || !entry.wasUsed {
                         entry.wasUsed = true
                         memory[entry: index] = entry
                     }
@@ -102,6 +102,9 @@ struct AnswerCache: ~Copyable, Sendable {
         entry.recheckMilliseconds = UInt32(clamping: length.nanoseconds / 1_000_000)
         memory[entry: hit.index] = entry
     }
+
+    /// Notes that an answer that was just found is asked for anew.
+    mutating func notePrefetch(of hit: Hit) { memory[entry: hit.index].countPrefetch() }
 
     // MARK: Storing
 

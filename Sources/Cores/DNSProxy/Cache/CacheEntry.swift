@@ -36,6 +36,8 @@ struct CacheEntry: BitwiseCopyable {
     var wasUsed: Bool
     /// How often in a row the question has failed.
     var failureCount: UInt8
+    /// How often it was given out, and how often it was asked for anew: see ``useCount`` and ``prefetchCount``.
+    var usage: UInt8 = 0
 
     /// What kind of answer it is.
     enum Kind: UInt8, BitwiseCopyable {

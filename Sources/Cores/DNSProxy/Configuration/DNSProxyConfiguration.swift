@@ -13,6 +13,8 @@ public struct DNSProxyConfiguration: Equatable, Sendable {
     /// Records of names that no server is asked about, whatever rules and routes say. `*` as a first label stands for all that is below
     /// the rest and has no records of its own.
     public var records: [ResourceRecord] = []
+    /// Which of several servers are asked first.
+    public var strategy = UpstreamStrategy.ordered
     /// What is blocked and what is not.
     public var rules: [NameRule] = []
     /// Which addresses are blocked and which are not, whatever name leads to them.
@@ -37,6 +39,8 @@ public struct DNSProxyConfiguration: Equatable, Sendable {
     public var forwardsSingleLabels = false
     /// How many bytes of memory answers are kept in; 0 for none.
     public var cacheByteCount = 2_097_152
+    /// True when answers that many want are asked for anew before their time is over.
+    public var prefetches = false
     /// For how long after it expired an answer may still be given when no server answers (RFC 8767); zero for never.
     public var staleLimit = Interval.seconds(86_400)
     /// The bounds of TTLs in seconds, 604,800 at most: of answers that have what was asked for, and never of a TTL of 0.

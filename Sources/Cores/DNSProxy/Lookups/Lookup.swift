@@ -12,6 +12,7 @@ internal import Provider
 ///   any right answer: all others are cancelled, all clients answered         deadline: SERVFAIL, or the best that was heard
 /// ```
 ///
+/// Where the strategy has several servers asked at once, each step is several attempts; see ``UpstreamCourse``.
 /// What was started stays open until the deadline: the first right answer counts, wherever it comes from.
 ///
 /// With DNS64 all of this may happen twice for one client's question (RFC 6147 §5.1):
@@ -61,20 +62,20 @@ struct Lookup: Sendable {
     var staleDeadline: Instant?
     /// True when the answer is wanted although nobody waits: for the cache.
     var isRefreshing = false
+    /// True when it began although there is an answer, which is about to become too old.
+    var isPrefetch = false
     /// True when the answer tells the network's prefix (RFC 7050).
     var discoversPrefix = false
-    /// The servers in the order to try them.
-    var upstreams: [UpstreamID] = []
-    /// The place of the one that is tried now.
-    var position = 0
-    /// True when its connection was replaced already.
-    var hasRetried = false
+    /// The servers in the order to try them, and who is tried now.
+    var course = UpstreamCourse.none
     /// True when an answer without the question's letters was looked into already.
     var hasCheckedCase = false
     /// What is open, the latest last.
     var attempts: [Attempt] = []
     /// When to go on to the next step; nil when there is none.
     var stepDeadline: Instant?
+    /// True when that is before the step's share of the time is over.
+    var isStepHastened = false
     /// The best that a server had to say so far: a failure's code and reason.
     var refusal: (code: ResponseCode, error: ExtendedErrorCode?)?
     /// Why the last attempt came to nothing.
@@ -124,6 +125,15 @@ struct Attempt: Sendable {
     let isProbe: Bool
     /// When it began.
     let begin: Instant
+    /// When it takes longer than the server usually does; nil when that is not known.
+    let late: Instant?
+    /// True when the lookup has gone on without it: it counts when it is answered, and its failure leads to nothing more.
+    var isPassedOver: Bool
+    /// True when the server had its time, and did not answer.
+    var isOverdue = false
     /// Header and question as they were sent; empty before.
     var sent: [UInt8] = []
+
+    /// True when its server usually takes less, and the lookup still waits for it.
+    func isLate(at now: Instant) -> Bool { !isPassedOver && late.map { $0 <= now } ?? false }
 }

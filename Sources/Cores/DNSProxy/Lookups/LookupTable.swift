@@ -15,6 +15,8 @@ struct LookupTable: Sendable {
 
     /// How many there are.
     private(set) var count = 0
+    /// How many there are that began as a prefetch.
+    private(set) var prefetchCount = 0
     /// How many queries of clients wait.
     var waitingCount: Int { byClient.count }
     /// When the first has something to do.
@@ -45,15 +47,19 @@ struct LookupTable: Sendable {
         if slot == slots.count { slots.append(nil) }
         byKey.insert(lookup.tableKey, slot)
         count += 1
+        if lookup.isPrefetch { prefetchCount += 1 }
         put(lookup, slot)
         for waiting in lookup.waiting { byClient.set(slot, for: waiting.client.rawValue) }
         return slot
     }
 
-    /// Lets one more wait.
-    mutating func join(_ query: WaitingQuery, _ slot: Int) {
+    /// Lets one more wait. Where an answer has become too old since the lookup began, it is given when nobody has one in time.
+    mutating func join(_ query: WaitingQuery, _ slot: Int, staleDeadline: Instant?) {
         byClient.set(slot, for: query.client.rawValue)
         slots[slot]?.waiting.append(query)
+        guard let staleDeadline, var lookup = take(slot) else { return }
+        lookup.staleDeadline = lookup.staleDeadline ?? staleDeadline
+        put(lookup, slot)
     }
 
     /// Takes a lookup out to be changed; ``put(_:_:)`` or ``end(_:_:)`` has to follow.
@@ -75,6 +81,7 @@ struct LookupTable: Sendable {
         byKey.remove(slot)
         count -= 1
         for waiting in lookup.waiting { byClient.remove(waiting.client.rawValue) }
+        if lookup.isPrefetch { prefetchCount -= 1 }
         free.append(slot)
     }
 

@@ -93,7 +93,7 @@ extension DNSProxyProvider {
         origin = AnswerOrigin(upstream: attempt.upstream)
         defer { origin = AnswerOrigin() }
         let isTrusted = upstreams[attempt.upstream.index].upstream.isTrustedForAuthenticData
-        upstreams[attempt.upstream.index].noteAnswer(after: now.since(attempt.begin))
+        upstreams[attempt.upstream.index].noteAnswer(since: attempt.begin, at: now)
         if attempt.mixesCase, attempt.transport == .tcp, !Self.keepsCase(view, attempt) {
             upstreams[attempt.upstream.index].losesCase = true
         }
@@ -132,7 +132,7 @@ extension DNSProxyProvider {
             throw .invalid
         }
         end(attempt, &lookup)
-        cancelAttempts(of: &lookup)
+        cancelAttempts(of: &lookup, slowAt: now)
         conclude(lookup, slot, kept.span.octets.extracting(..<count), verdict, freshness, at: now, &output)
         (buffers.kept, buffers.output) = (kept, output)
     }

@@ -3,10 +3,7 @@ internal import DNSMessage
 internal import Provider
 
 extension DNSProxyProvider {
-    /// How long a server is waited for at least before the next step, and at most when it was down.
-    private static let patience: (least: Interval, onProbation: Interval) = (.milliseconds(200), .milliseconds(300))
-
-    /// Begins a lookup that was taken out: with the first server of its route.
+    /// Begins a lookup that was taken out: with the first servers of its route.
     mutating func begin(_ lookup: Lookup, _ slot: Int, at now: Instant) {
         var lookup = lookup
         lookup.route = route(of: lookup)
@@ -15,13 +12,13 @@ extension DNSProxyProvider {
             // Servers that say nothing about IPv6 addresses must leave time to ask for the others.
             lookup.phaseDeadline = now + Interval(nanoseconds: lookup.deadline.since(now).nanoseconds / 2)
         }
-        let group = lookup.route.map { configuration.routes[$0].upstreams } ?? configuration.defaultUpstreams
-        lookup.upstreams =
-            group.filter { !upstreams[$0.index].health.isDown(at: now) }
-            + group.filter { upstreams[$0.index].health.isDown(at: now) }
-        (lookup.position, lookup.hasRetried, lookup.hasCheckedCase) = (0, false, false)
-        let upstream = lookup.upstreams[0]
-        attempt(&lookup, slot, upstream, by: upstreams[upstream.index].upstream.transport, isFresh: false, at: now)
+        let route = lookup.route.map { configuration.routes[$0] }
+        lookup.course = course(
+            among: route?.upstreams ?? configuration.defaultUpstreams, route?.strategy ?? configuration.strategy,
+            at: now)
+        lookup.hasCheckedCase = false
+        attemptWave(&lookup, slot, at: now)
+        scheduleStep(&lookup, at: now)
         lookups.put(lookup, slot)
     }
 
@@ -36,93 +33,67 @@ extension DNSProxyProvider {
         return routes.longestMatch(of: name)?.value
     }
 
+    /// Puts the question to the servers whose turn it is.
+    mutating func attemptWave(_ lookup: inout Lookup, _ slot: Int, at now: Instant) {
+        for place in lookup.course.wave {
+            let upstream = lookup.course.candidates[place].upstream
+            attempt(
+                &lookup, slot, upstream, by: upstreams[upstream.index].upstream.transport,
+                isFresh: lookup.course.isSecondRound, at: now)
+        }
+    }
+
     /// Puts the question to a server.
+    ///
+    /// - Parameter isPassedOver: True when the lookup has gone on to others already.
     mutating func attempt(
         _ lookup: inout Lookup, _ slot: Int, _ upstream: UpstreamID, by transport: ExchangeTransport, isFresh: Bool,
-        usesEDNS: Bool = true, at now: Instant
+        usesEDNS: Bool = true, isPassedOver: Bool = false, at now: Instant
     ) {
         let isProbe = upstreams[upstream.index].health.beginProbation(at: now)
+        let state = upstreams[upstream.index]
         let id = lookups.nextExchange(slot)
+        let limit = state.limit(
+            atLeast: leastLimit(transport, of: lookup), connects: isFresh && transport != .udp)
         lookup.attempts.append(
             Attempt(
                 id: id, upstream: upstream, transport: transport, usesEDNS: usesEDNS,
-                mixesCase: configuration.mixesCase && !transport.isEncrypted && !upstreams[upstream.index].losesCase,
-                isProbe: isProbe, begin: now))
+                mixesCase: configuration.mixesCase && !transport.isEncrypted && !state.losesCase, isProbe: isProbe,
+                begin: now, late: limit.map { now + $0 }, isPassedOver: isPassedOver))
         upstreams[upstream.index].exchanges += 1
-
-        // The time that is left is shared among the steps that are left.
-        let steps = 2 * (lookup.upstreams.count - lookup.position) - (lookup.hasRetried ? 1 : 0)
-        if steps > 1 {
-            var share = max(
-                lookup.phaseDeadline.since(now).nanoseconds / UInt64(steps), Self.patience.least.nanoseconds)
-            if isProbe { share = min(share, Self.patience.onProbation.nanoseconds) }
-            lookup.stepDeadline = now + Interval(nanoseconds: share)
-        } else {
-            lookup.stepDeadline = nil
-        }
-        emit(
-            .exchange(
-                Exchange(
-                    id: id, upstream: upstream, transport: transport, needsFreshConnection: isFresh,
-                    deadline: lookup.phaseDeadline)))
+        var exchange = Exchange(
+            id: id, upstream: upstream, transport: transport, needsFreshConnection: isFresh,
+            deadline: lookup.phaseDeadline)
+        if let limit { exchange.patience = limit }
+        emit(.exchange(exchange))
     }
 
-    /// Goes on when the latest attempt came to nothing: with a fresh connection to the same server, or else with the next.
-    ///
-    /// - Parameter latest: The attempt, whether it is still open or over.
-    /// - Returns: False when nothing is left to be tried or waited for.
-    mutating func advance(
-        _ lookup: inout Lookup, _ slot: Int, isWorthAFreshConnection: Bool, latest: Attempt?, at now: Instant
-    ) -> Bool {
-        lookup.stepDeadline = nil
-        let current = lookup.upstreams[lookup.position]
-        let isLast = lookup.position + 1 >= lookup.upstreams.count
-        let state = upstreams[current.index]
-        if isWorthAFreshConnection, !lookup.hasRetried, isLast || !state.health.isDown(at: now) {
-            lookup.hasRetried = true
-            // What another server was asked by says nothing about this one: it might be without encryption.
-            let latest = latest?.upstream == current ? latest : nil
-            attempt(
-                &lookup, slot, current, by: latest?.transport ?? state.upstream.transport, isFresh: true,
-                usesEDNS: latest?.usesEDNS ?? true, at: now)
-            return true
-        }
-        guard !isLast else { return !lookup.attempts.isEmpty }
-        lookup.position += 1
-        lookup.hasRetried = false
-        let upstream = lookup.upstreams[lookup.position]
-        attempt(&lookup, slot, upstream, by: upstreams[upstream.index].upstream.transport, isFresh: false, at: now)
-        return true
-    }
-
-    /// Does everything that is due.
-    mutating func expire(at now: Instant) {
-        while let slot = lookups.due(at: now), var lookup = lookups.take(slot) {
-            if let deadline = lookup.staleDeadline, deadline <= now {
-                giveStale(&lookup, at: now)
-                lookups.put(lookup, slot)
-                continue
-            }
-            if let latest = lookup.attempts.last {
-                upstreams[latest.upstream.index].note(.timedOut, at: now)
-                lookup.failure = .timedOut
-            }
-            guard now < lookup.phaseDeadline, lookup.isWanted else {
-                fail(lookup, slot, (lookup.failure ?? .timedOut).extendedErrorCode, at: now)
-                continue
-            }
-            if advance(&lookup, slot, isWorthAFreshConnection: true, latest: lookup.attempts.last, at: now) {
-                lookups.put(lookup, slot)
-            } else {
-                fail(lookup, slot, (lookup.failure ?? .timedOut).extendedErrorCode, at: now)
-            }
-        }
+    /// Puts the question once more, in place of an attempt that has ended: in another way, to the same server.
+    mutating func replace(
+        _ attempt: Attempt, of lookup: inout Lookup, _ slot: Int, by transport: ExchangeTransport, usesEDNS: Bool,
+        at now: Instant
+    ) {
+        end(attempt, &lookup)
+        self.attempt(
+            &lookup, slot, attempt.upstream, by: transport, isFresh: false, usesEDNS: usesEDNS,
+            isPassedOver: attempt.isPassedOver, at: now)
+        if !attempt.isPassedOver { scheduleStep(&lookup, at: now) }
     }
 
     /// Gives up all exchanges of a lookup.
-    mutating func cancelAttempts(of lookup: inout Lookup) {
+    ///
+    /// - Parameter now: When the servers have been slower than another one, or than they may be; nil when they are given up for
+    ///   reasons that have nothing to do with them.
+    mutating func cancelAttempts(of lookup: inout Lookup, slowAt now: Instant? = nil) {
         for attempt in lookup.attempts {
-            if attempt.isProbe { upstreams[attempt.upstream.index].health.endProbation() }
+            let index = attempt.upstream.index
+            if attempt.isOverdue { upstreams[index].countFailure(.timedOut) }
+            if let now {
+                upstreams[index].noteLostRace(since: attempt.begin, at: now)
+                if attempt.isProbe { upstreams[index].health.postponeProbation(at: now) }
+            } else if attempt.isProbe {
+                upstreams[index].health.endProbation()
+            }
             emit(.cancel(attempt.id))
         }
         lookup.attempts.removeAll()

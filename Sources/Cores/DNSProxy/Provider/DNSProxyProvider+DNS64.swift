@@ -78,7 +78,7 @@ extension DNSProxyProvider {
     /// Goes on with a lookup that was taken out, of IPv6 addresses that there are none of: with those of IPv4.
     mutating func askForAddresses(_ lookup: Lookup, _ slot: Int, _ absent: AbsentAddresses, at now: Instant) {
         var lookup = lookup
-        cancelAttempts(of: &lookup)
+        cancelAttempts(of: &lookup, slowAt: now)
         lookup.phase = .addresses(absent)
         (lookup.refusal, lookup.failure) = (nil, nil)
         if !concludeFromCache(lookup, slot, at: now) { begin(lookup, slot, at: now) }

@@ -100,36 +100,31 @@ extension DNSProxyProvider {
                 if !lookup.hasCheckedCase {
                     // A forger may have sent it, or the server does not keep letters: a connection tells which.
                     lookup.hasCheckedCase = true
-                    self.attempt(&lookup, slot, upstream, by: .tcp, isFresh: false, at: now)
+                    lookup.attempts[index].isPassedOver = true
+                    self.attempt(
+                        &lookup, slot, upstream, by: .tcp, isFresh: false, isPassedOver: attempt.isPassedOver, at: now)
+                    if !attempt.isPassedOver { scheduleStep(&lookup, at: now) }
                 }
                 lookups.put(lookup, slot)
                 return .keepWaiting
             case .needsTCP:
-                upstreams[upstream.index].noteAnswer(after: now.since(attempt.begin))
-                end(attempt, &lookup)
-                self.attempt(&lookup, slot, upstream, by: .tcp, isFresh: false, usesEDNS: attempt.usesEDNS, at: now)
+                upstreams[upstream.index].noteAnswer(since: attempt.begin, at: now)
+                replace(attempt, of: &lookup, slot, by: .tcp, usesEDNS: attempt.usesEDNS, at: now)
                 lookups.put(lookup, slot)
                 return .finished
             case .needsNoEDNS:
-                upstreams[upstream.index].noteAnswer(after: now.since(attempt.begin))
-                end(attempt, &lookup)
-                self.attempt(
-                    &lookup, slot, upstream, by: attempt.transport, isFresh: false, usesEDNS: false, at: now)
+                upstreams[upstream.index].noteAnswer(since: attempt.begin, at: now)
+                replace(attempt, of: &lookup, slot, by: attempt.transport, usesEDNS: false, at: now)
                 lookups.put(lookup, slot)
                 return .finished
             case .refused(let code, let reason):
-                upstreams[upstream.index].noteAnswer(after: now.since(attempt.begin))
-                let isLatest = lookup.attempts.last?.id == attempt.id
+                upstreams[upstream.index].noteAnswer(since: attempt.begin, at: now)
                 end(attempt, &lookup)
                 lookup.refusal = (code, reason)
-                guard isLatest || lookup.attempts.isEmpty else {
-                    lookups.put(lookup, slot)
-                    return .finished
-                }
-                goOn(attempt, lookup, slot, isWorthAFreshConnection: false, at: now)
+                goOn(after: attempt, lookup, slot, isWorthAFreshConnection: false, at: now)
                 return .finished
             case .bogus(let reason):
-                upstreams[upstream.index].noteAnswer(after: now.since(attempt.begin))
+                upstreams[upstream.index].noteAnswer(since: attempt.begin, at: now)
                 end(attempt, &lookup)
                 lookup.refusal = (.serverFailure, reason)
                 lookup.isBogus = true
@@ -153,36 +148,19 @@ extension DNSProxyProvider {
         _ attempt: Attempt, _ failure: ExchangeFailure, _ lookup: Lookup, _ slot: Int, at now: Instant
     ) {
         var lookup = lookup
-        upstreams[attempt.upstream.index].note(failure, at: now)
-        if attempt.isProbe { upstreams[attempt.upstream.index].health.endProbation() }
-        let name = upstreams[attempt.upstream.index].upstream.name
+        let index = attempt.upstream.index
+        if attempt.isOverdue, failure == .timedOut {
+            // That the server is silent was noted when it had had its time.
+            upstreams[index].countFailure(failure)
+        } else {
+            upstreams[index].note(failure, at: now)
+        }
+        if attempt.isProbe { upstreams[index].health.endProbation() }
+        let name = upstreams[index].upstream.name
         log(.verbose, "an exchange with the upstream \(private: name) failed: \(failure)")
-        let isLatest = lookup.attempts.last?.id == attempt.id
         end(attempt, &lookup)
         lookup.failure = failure
-        if isLatest {
-            goOn(attempt, lookup, slot, isWorthAFreshConnection: failure.isWorthAFreshConnection, at: now)
-        } else if lookup.attempts.isEmpty, lookup.stepDeadline == nil {
-            fail(lookup, slot, failure.extendedErrorCode, at: now)
-        } else {
-            lookups.put(lookup, slot)
-        }
-    }
-
-    /// Takes the next step, or ends the lookup when there is none.
-    private mutating func goOn(
-        _ attempt: Attempt, _ lookup: Lookup, _ slot: Int, isWorthAFreshConnection: Bool, at now: Instant
-    ) {
-        var lookup = lookup
-        let isOver =
-            now >= lookup.phaseDeadline || !lookup.isWanted
-            || !advance(
-                &lookup, slot, isWorthAFreshConnection: isWorthAFreshConnection, latest: attempt, at: now)
-        if isOver {
-            fail(lookup, slot, (lookup.failure ?? .invalidAnswer).extendedErrorCode, at: now)
-        } else {
-            lookups.put(lookup, slot)
-        }
+        goOn(after: attempt, lookup, slot, isWorthAFreshConnection: failure.isWorthAFreshConnection, at: now)
     }
 
     /// Forgets an exchange that is over.

@@ -8,12 +8,17 @@ extension DNSProxyProvider {
     mutating func fail(_ lookup: Lookup, _ slot: Int, _ reason: ExtendedErrorCode, at now: Instant) {
         if goesOnWithAddresses(lookup, at: now) { return askForAddresses(lookup, slot, AbsentAddresses(), at: now) }
         var lookup = lookup
-        cancelAttempts(of: &lookup)
+        cancelAttempts(of: &lookup, slowAt: now)
         lookups.end(lookup, slot)
         if lookup.discoversPrefix { discovery.noteFailure(at: now) }
+        if lookup.isPrefetch {
+            counters.failedPrefetches &+= 1
+            // What is kept is still good.
+            if lookup.waiting.isEmpty { return }
+        }
         let code = lookup.refusal?.code ?? .serverFailure
         let reason = lookup.refusal?.error ?? (lookup.refusal == nil ? reason : .noReachableAuthority)
-        let last = lookup.upstreams.indices.contains(lookup.position) ? lookup.upstreams[lookup.position] : nil
+        let last = lookup.course.latest
         origin = AnswerOrigin(upstream: last, error: reason)
         defer { origin = AnswerOrigin() }
         var output = takeBuffer(&buffers.output)

@@ -25,6 +25,9 @@ extension DNSProxyProvider {
             let code = MessageEditing.flags(of: output).responseCode
             return composer.failure(code, .cachedError, to: query, by: transport, into: &output)
         }
+        if configuration.prefetches, hit.entry.isDueForPrefetch(at: now) {
+            prefetch(hit, query, key, output.bytes.extracting(..<hit.byteCount), at: now)
+        }
         let isRewritten = RewritingMark.error(in: MessageEditing.flags(of: output)) != nil
         let count = give(hit, to: query, policy, by: transport, at: now, into: &output)
         // Of what was taken out of an answer, clients are told each time.

@@ -42,7 +42,8 @@ extension DNSProxyProvider {
         guard isRunning else { return }
         let before = self.configuration
         let isRerouted =
-            before.upstreams != configuration.upstreams || before.routes != configuration.routes
+            before.upstreams != configuration.upstreams
+            || !before.routes.elementsEqual(configuration.routes) { $0.leads(as: $1) }
             || before.defaultUpstreams != configuration.defaultUpstreams
         // What is under way belongs to servers that may be gone.
         if isRerouted { haltAll() }
@@ -163,7 +164,7 @@ extension DNSProxyProvider {
     }
 
     private mutating func startOver(at now: Instant) {
-        for index in upstreams.indices { upstreams[index].health = UpstreamHealth() }
+        for index in upstreams.indices { upstreams[index].startOver() }
         cache.removeFailures()
         forgetPrefix(at: now)
         emit(.resetConnections)

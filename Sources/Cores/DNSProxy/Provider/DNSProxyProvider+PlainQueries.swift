@@ -20,7 +20,8 @@ extension DNSProxyProvider {
         let limit = transport == .udp ? query.answerLimit : DNSMessageView.maximumByteCount
         guard
             let count = cache.answer(
-                query, bytes, generation: rulesGeneration, limit: limit, at: now, into: &output)
+                query, bytes, generation: rulesGeneration, prefetches: configuration.prefetches, limit: limit, at: now,
+                into: &output)
         else { return nil }
         counters.cacheHits &+= 1
         return count
@@ -29,8 +30,9 @@ extension DNSProxyProvider {
     /// Notes what was found in the cache and given out, when it can be given out again without anything else being looked at.
     mutating func notePlain(_ hit: AnswerCache.Hit, at now: Instant) {
         let entry = cache.entry(of: hit)
+        // How often it is given out is counted on the way of all, as far as it matters.
         guard entry.kind == .answer, entry.verdict == .passes, entry.rulesGeneration == rulesGeneration,
-            now < entry.expiresAt
+            now < entry.expiresAt, !configuration.prefetches || entry.isHot
         else { return }
         cache.notePlain(hit, generation: rulesGeneration)
     }

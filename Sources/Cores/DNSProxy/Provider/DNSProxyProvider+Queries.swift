@@ -191,7 +191,7 @@ extension DNSProxyProvider {
         waiting.aliases = aliases
         if let slot {
             counters.merged &+= 1
-            lookups.join(waiting, slot)
+            lookups.join(waiting, slot, staleDeadline: staleDeadline)
             return .pending
         }
         var lookup = Lookup(key: keyBytes, deadline: now + configuration.timeout, first: waiting, route: route)

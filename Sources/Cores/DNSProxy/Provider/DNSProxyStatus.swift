@@ -33,6 +33,10 @@ public struct DNSProxyCounters: Equatable, Sendable {
     public var droppedWithoutHeader: UInt64 = 0
     /// Answers that came as queries.
     public var droppedAnswers: UInt64 = 0
+    /// Questions that were put to a server again before the answer that is kept was too old.
+    public var prefetches: UInt64 = 0
+    /// Those of them that came to nothing.
+    public var failedPrefetches: UInt64 = 0
     /// What came for an exchange and was not its answer.
     public var wrongAnswers: UInt64 = 0
     /// What was counted last of that which a query's result is. A query that counts twice, from the cache and blocked for one, has the

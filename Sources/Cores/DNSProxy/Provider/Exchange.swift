@@ -23,6 +23,9 @@ public struct Exchange: Hashable, Sendable {
     public let needsFreshConnection: Bool
     /// When nobody waits for the answer any more, whatever else the connection is used for.
     public let deadline: Instant
+    /// How long the server may take before what it is asked by is doubted: a connection on which nothing else came meanwhile is best
+    /// used no more.
+    public var patience = Interval.seconds(1)
 
     /// An exchange of a host's own.
     public init(

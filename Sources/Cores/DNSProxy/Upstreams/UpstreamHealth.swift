@@ -30,9 +30,18 @@ struct UpstreamHealth: Sendable {
         return now < downUntil || isOnProbation
     }
 
+    /// True when it was found to be down, and has not answered since.
+    var wasDown: Bool { downUntil != nil }
+
+    /// True when a query may tell whether it is back.
+    func awaitsProbation(at now: Instant) -> Bool {
+        guard let downUntil else { return false }
+        return now >= downUntil && !isOnProbation
+    }
+
     /// Called when the server is about to be asked first. True when this is the query that tells whether it is back.
     mutating func beginProbation(at now: Instant) -> Bool {
-        guard let downUntil, now >= downUntil, !isOnProbation else { return false }
+        guard awaitsProbation(at: now) else { return false }
         isOnProbation = true
         return true
     }
@@ -59,5 +68,12 @@ struct UpstreamHealth: Sendable {
     /// A query that was to tell whether the server is back told nothing.
     mutating func endProbation() {
         isOnProbation = false
+    }
+
+    /// A query that was to tell whether the server is back was answered by another one first: it is tried again a little later.
+    mutating func postponeProbation(at now: Instant) {
+        guard isOnProbation else { return }
+        isOnProbation = false
+        downUntil = now + Self.pause.first
     }
 }

@@ -35,6 +35,7 @@ extension ConfigurationReader {
                 field.object { route(&$0, names: names, routed: &routed) }
             } ?? []
         localNames(&object, &dns)
+        dns.strategy = object.field("strategy")?.choice(DNSConfiguration.Strategy.self) ?? dns.strategy
         dns.timeout = object.field("timeoutSeconds")?.seconds(in: 0.1...120) ?? dns.timeout
         dns.clientIdle = object.field("clientIdleSeconds")?.seconds(in: 0.1...3600) ?? dns.clientIdle
         dns.mixesCase = object.field("mixCase")?.boolean() ?? dns.mixesCase
@@ -53,6 +54,7 @@ extension ConfigurationReader {
         if let seconds = object.field("staleSeconds")?.integer(in: 0...604_800) {
             dns.staleLimit = .seconds(UInt64(seconds))
         }
+        dns.prefetches = object.field("prefetch")?.boolean() ?? dns.prefetches
         let leastField = object.field("minTTL")
         let least = leastField?.integer(in: 0...3600) ?? 0
         let most = object.field("maxTTL")?.integer(in: 1...604_800) ?? 604_800
@@ -77,8 +79,9 @@ extension ConfigurationReader {
         let upstreams = object.requiredField("upstreams")?.set("a list of one upstream at least", atLeast: 1) {
             names.reference($0)
         }
+        let strategy = object.field("strategy")?.choice(DNSConfiguration.Strategy.self)
         guard let domains, let upstreams else { return nil }
-        return DNSConfiguration.Route(domains: domains, upstreams: upstreams)
+        return DNSConfiguration.Route(domains: domains, upstreams: upstreams, strategy: strategy)
     }
 
     private static func upstream(

@@ -42,12 +42,19 @@ public struct DNSConfiguration: Equatable, Sendable {
         case full
     }
 
+    /// `strategy`: which of several upstreams are asked first.
+    public enum Strategy: String, CaseIterable, Sendable {
+        case ordered, fastest, parallel
+    }
+
     /// Which upstreams are asked about a domain and what is below it.
     public struct Route: Equatable, Sendable {
         /// Domains in lower case, without a dot at the end.
         public var domains: [String]
         /// The names of upstreams, in the order to try them.
         public var upstreams: [String]
+        /// Which of them are asked first; nil for what `dns.strategy` says.
+        public var strategy: Strategy?
     }
 
     /// Where questions are taken, by UDP and TCP.
@@ -75,6 +82,8 @@ public struct DNSConfiguration: Equatable, Sendable {
     public var privateRelay = PrivateRelay.allow
     /// Where addresses of names of one label are looked for.
     public var singleLabels = SingleLabels.local
+    /// Which of several upstreams are asked first.
+    public var strategy = Strategy.ordered
     /// How long a question may take.
     public var timeout = Interval.seconds(5)
     /// How long a client's connection is kept that asks nothing.
@@ -97,6 +106,8 @@ public struct DNSConfiguration: Equatable, Sendable {
     public var queryLog = QueryLog.private
     /// How many bytes of answers are kept; 0 for none.
     public var cacheMaxBytes = 2_097_152
+    /// True when answers that many want are asked for anew before their time is over.
+    public var prefetches = false
     /// For how long after it expired an answer may be given when no upstream answers; zero for never.
     public var staleLimit = Interval.seconds(86_400)
     /// The bounds of the TTLs of answers that have what was asked for, in seconds.

@@ -18,8 +18,10 @@ extension DNSProxyConfiguration {
             routes: dns.routes.map { route in
                 DomainRoute(
                     domains: route.domains.compactMap { try? DomainName(parsing: $0) },
-                    upstreams: route.upstreams.compactMap { indices[$0] })
+                    upstreams: route.upstreams.compactMap { indices[$0] },
+                    strategy: route.strategy.map { UpstreamStrategy($0) })
             })
+        strategy = UpstreamStrategy(dns.strategy)
         self.rules = rules?.inline ?? []
         addressRules = rules?.inlineAddresses ?? []
         blockedAnswer = rules?.blockedAnswer ?? .zero
@@ -32,6 +34,7 @@ extension DNSProxyConfiguration {
         blocksPrivateRelay = dns.privateRelay == .block
         forwardsSingleLabels = dns.singleLabels == .forward
         cacheByteCount = dns.cacheMaxBytes
+        prefetches = dns.prefetches
         staleLimit = dns.staleLimit
         timeToLiveBounds = dns.timeToLiveBounds
         rewriting = dns.rewriting
@@ -40,6 +43,17 @@ extension DNSProxyConfiguration {
         case .off: dns64 = .off
         case .automatic: dns64 = .automatic
         case .prefix(let prefix): dns64 = .prefix(prefix)
+        }
+    }
+}
+
+extension UpstreamStrategy {
+    /// The strategy of the configuration.
+    init(_ strategy: DNSConfiguration.Strategy) {
+        switch strategy {
+        case .ordered: self = .ordered
+        case .fastest: self = .fastest
+        case .parallel: self = .parallel
         }
     }
 }

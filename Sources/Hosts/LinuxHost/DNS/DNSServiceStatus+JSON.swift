@@ -27,7 +27,8 @@ extension DNSServiceStatus {
                 "cache",
                 .object([
                     ("answers", .number(proxy.cachedAnswers)), ("usedBytes", .number(proxy.cacheUsedByteCount)),
-                    ("bytes", .number(proxy.cacheByteCount)),
+                    ("bytes", .number(proxy.cacheByteCount)), ("prefetches", .number(counters.prefetches)),
+                    ("failedPrefetches", .number(counters.failedPrefetches)),
                 ])
             ),
             ("records", .number(proxy.localRecords)),

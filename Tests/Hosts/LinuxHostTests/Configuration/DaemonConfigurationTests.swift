@@ -106,9 +106,11 @@ struct DaemonConfigurationTests {
                   { name: "plain", url: "udp://192.0.2.3" }, { name: "tcp", url: "tcp://dns.example:5300" },
                 ],
                 bootstrap: ["192.0.2.53", "2001:db8::1", "[2001:db8::2]:54"],
-                routes: [ { domains: ["Corp.Example."], upstreams: ["corp", "main"] } ],
+                routes: [ { domains: ["Corp.Example."], upstreams: ["corp", "main"], strategy: "parallel" } ],
+                strategy: "fastest",
                 timeoutSeconds: 2.5, clientIdleSeconds: 0x10, mixCase: true, trustAD: ["corp"], dns64: "64:ff9b::/96",
-                rebinding: "allow", system: true, queryLog: "full", cache: { maxBytes: 0, staleSeconds: 0, minTTL: 5, maxTTL: 60 } } }
+                rebinding: "allow", system: true, queryLog: "full", cache: { maxBytes: 0, staleSeconds: 0, minTTL: 5, maxTTL: 60,
+                prefetch: true } } }
             """
         ).value.dns
         #expect(dns?.listen.map(\.description) == ["127.0.0.1:53", "[::1]:5353"])
@@ -126,7 +128,9 @@ struct DaemonConfigurationTests {
         #expect(main?.trust.pins.map(\.sha256) == [Array(0..<32), Array(32..<64)])
         #expect(main?.trust.isPinOnly == true && main?.trust.authorityFile?.hasSuffix("wg0.conf") == true)
         #expect(dns?.upstreams[1].trust.serverName == "dns.corp.example")
-        #expect(dns?.routes == [DNSConfiguration.Route(domains: ["corp.example"], upstreams: ["corp", "main"])])
+        let route = DNSConfiguration.Route(
+            domains: ["corp.example"], upstreams: ["corp", "main"], strategy: .parallel)
+        #expect(dns?.routes == [route] && dns?.strategy == .fastest && dns?.prefetches == true)
         #expect(dns?.timeout == .milliseconds(2500) && dns?.clientIdle == .seconds(16))
         #expect(dns?.mixesCase == true && dns?.trustedForAD == ["corp"] && dns?.rebinding == .allow)
         #expect(dns?.dns64 == .prefix(try IPPrefix(parsing: "64:ff9b::/96")))

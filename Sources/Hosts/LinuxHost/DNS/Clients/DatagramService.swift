@@ -32,6 +32,8 @@ struct DatagramService: ~Copyable {
             let now = HostClock.now()
             shared.lock()
             for index in 0..<queries.count { handle(index, of: socket, shared, at: now) }
+            // An answer from the cache may lead to a question as well.
+            if shared.proxy.hasActions { hasPending = true }
             shared.unlock()
             answers.flush(to: socket.descriptor, &counts)
             if queries.count < QueryBatch.capacity { return }

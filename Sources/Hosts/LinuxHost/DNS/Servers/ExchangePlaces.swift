@@ -6,7 +6,7 @@ enum ExchangePlace {
     /// By a datagram from the socket with this token.
     case datagram(UInt64)
     /// On a connection, since it was sent.
-    case stream(StreamSocket, since: Instant)
+    case stream(StreamSocket, since: Instant, patience: Interval)
     /// Nowhere yet.
     case waiting(ServerUpstream)
     /// Nowhere yet: there are as many datagrams under way as there may be.

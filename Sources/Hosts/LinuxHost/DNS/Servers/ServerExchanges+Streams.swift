@@ -77,7 +77,7 @@ extension ServerExchanges {
                 return true
             }
         }
-        places.set(.stream(socket, since: now), for: exchange.id)
+        places.set(.stream(socket, since: now, patience: exchange.patience), for: exchange.id)
         noteCapacity(of: socket)
         markDirty(socket)
         return true
@@ -102,8 +102,8 @@ extension ServerExchanges {
 
     /// An exchange is given up that the server had time for. When nothing else was answered on the connection meanwhile, it may live and
     /// bring no answers: nothing more is asked on it until it does.
-    mutating func doubt(_ socket: StreamSocket, since begin: Instant, at now: Instant) {
-        guard now.since(begin) >= StreamSocket.patience, socket.lastAnswer.map({ $0 < begin }) ?? true else { return }
+    mutating func doubt(_ socket: StreamSocket, since begin: Instant, _ patience: Interval, at now: Instant) {
+        guard now.since(begin) >= patience, socket.lastAnswer.map({ $0 < begin }) ?? true else { return }
         socket.isDoubtful = true
         setCapacity(of: socket, .takesNoMore)
     }

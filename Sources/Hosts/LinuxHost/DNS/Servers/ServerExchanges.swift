@@ -72,9 +72,9 @@ struct ServerExchanges<Client: ExchangeClient>: ~Copyable, @unchecked Sendable {
         switch places.remove(id) {
         case .datagram(let token):
             if let datagram = datagrams.remove(token) { avoidAddress(of: datagram) }
-        case .stream(let socket, let begin):
+        case .stream(let socket, let begin, let patience):
             socket.connection?.cancel(id, at: now)
-            doubt(socket, since: begin, at: now)
+            doubt(socket, since: begin, patience, at: now)
             takeEvents(of: socket, at: now, loop)
         case .waiting(let upstream):
             upstream.waiting.removeAll { $0.exchange.id == id }

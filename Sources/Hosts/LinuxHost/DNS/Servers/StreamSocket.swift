@@ -55,8 +55,6 @@ final class StreamSocket {
     /// True until the event loop says that the socket takes more.
     private var isBlocked = false
 
-    /// How long a server may take for an answer before its connection is doubted.
-    static let patience = Interval.seconds(1)
     /// How long TCP may take.
     static let connectInterval = Interval.milliseconds(2_500)
 
