@@ -21,9 +21,10 @@ let package = Package(
         .executableTarget(
             name: "microbench",
             dependencies: ["CMeasurement"]
-                + ["IPPacket", "DNSMessage", "LDNSMessage", "Provider", "DNSProxy", "WireGuard", "OpenSSLCrypto"].map {
-                    .product(name: $0, package: "sluice")
-                },
+                + [
+                    "IPPacket", "DNSMessage", "LDNSMessage", "Provider", "DNSProxy", "EncryptedDNS", "WireGuard",
+                    "OpenSSLCrypto",
+                ].map { .product(name: $0, package: "sluice") },
             swiftSettings: settings),
     ]
 )

@@ -1,5 +1,7 @@
 import DNSProxy
+import EncryptedDNS
 import IPPacket
+import Provider
 
 /// All benchmarks, in the order in which they are shown.
 struct Suite {
@@ -70,6 +72,16 @@ struct Suite {
         try add("dns/cache-hit-tcp") { try CacheHitThroughProvider(by: .tcp) }
         try add("dns/blocked") { try CacheHitThroughProvider(by: .udp, isBlocked: true) }
         try add("dns/local-record") { try CacheHitThroughProvider(by: .udp, records: TestMessages.localRecords()) }
+        if let target = DoHTarget(authority: "dns.example", path: "/dns-query") {
+            try add("dns/miss-https") {
+                try Miss(
+                    HTTPConnection(PlainStream(), target: target, at: Instant(nanoseconds: 0)), ScriptedServer(.http2),
+                    by: .https)
+            }
+        }
+        try add("dns/miss-tls") {
+            try Miss(PipelinedConnection(PlainStream(), at: Instant(nanoseconds: 0)), ScriptedServer(.length), by: .tls)
+        }
         for length in [1, 64, 1460] {
             try add("dns/framing-\(length)") { Framing(pieceLength: length) }
         }

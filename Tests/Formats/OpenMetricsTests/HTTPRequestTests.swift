@@ -78,7 +78,9 @@ struct HTTPRequestTests {
     @Test("A head that has not ended is waited for")
     func incomplete() {
         let whole = "GET / HTTP/1.1\r\n\(Self.host)\r\n"
-        for length in 0..<whole.utf8.count { #expect(read(String(whole.prefix(length))) == .incomplete) }
+        for length in 0..<whole.utf8.count {
+            #expect(read(String(decoding: whole.utf8.prefix(length), as: UTF8.self)) == .incomplete)
+        }
     }
 
     @Test("What is too long is refused as soon as it is")
