@@ -30,8 +30,8 @@ internal import Provider
 /// When there is an answer that is too old, those who wait get it once they have waited for long enough, and the lookup goes on without
 /// them, to bring a new one.
 struct Lookup: Sendable {
-    /// What servers are asked.
-    enum Phase: Sendable {
+    /// What servers are asked. The rare cases are kept elsewhere, lest every lookup be as large as a name.
+    indirect enum Phase: Sendable {
         /// The client's question.
         case question
         /// The IPv4 addresses of the name, because it has none of IPv6.
