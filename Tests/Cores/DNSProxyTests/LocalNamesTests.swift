@@ -87,6 +87,18 @@ struct LocalNamesTests {
         #expect(rig.begun.count == 1)
     }
 
+    @Test("J1: answers with aliases are padded to the blocks that answers are padded to (RFC 8467 §4.1)")
+    func padding() throws {
+        var rig = try Rig(.local("alias.example. CNAME far.example.net."))
+        let padded = query("alias.example", opt: opt(option(12, [0, 0, 0, 0])))
+        let first = try rig.resolve(padded, by: .tls, [record(.a, ttl: 70, address(192, 0, 2, 1))])
+        let second = try rig.ask(padded, by: .tls).answer
+        for answer in [first, second] {
+            #expect(answer.records.map(\.type) == [.cname, .a] && answer.bytes.count == 468)
+        }
+        #expect(try rig.ask(query("alias.example", opt: opt()), by: .tls).answer.bytes.count < 200)
+    }
+
     @Test("J1: when nobody answers for a target, the question of the client is told so, or an old answer is given")
     func failures() throws {
         var rig = try Rig(.local("alias.example. CNAME far.example.net."))

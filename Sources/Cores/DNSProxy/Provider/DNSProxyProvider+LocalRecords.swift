@@ -88,7 +88,8 @@ extension DNSProxyProvider {
         _ target: DomainName, _ aliases: [UInt8], _ query: borrowing QueryView, from client: ClientToken,
         by transport: ClientTransport, at now: Instant, into output: inout MutableRawSpan
     ) -> Decision {
-        let own = WaitingQuery(query, from: client, by: transport, at: now)
+        let own = WaitingQuery(
+            query, from: client, by: transport, at: now, keepsSubnet: passedSubnet(of: query) != nil)
         let question = [UInt8](copying: target.bytes) + own.bytes[own.questionEnd - 4..<own.questionEnd]
         let bytes = own.bytes[..<DNSHeader.byteCount] + question + own.bytes[own.questionEnd...]
         let message = [UInt8](bytes)
@@ -132,6 +133,40 @@ extension DNSProxyProvider {
         }
     }
 
+    /// Copies an OPT record behind the records of another message. Padding is made anew: the whole has another length.
+    ///
+    /// - Returns: The length of the message in bytes.
+    private static func copyOPT(
+        _ opt: RecordLayout, of answer: RawSpan, limit: Int, into output: inout MutableRawSpan, at offset: Int
+    ) throws(DNSMessageError) -> Int {
+        // It has no name but the root, so that it can be copied as it is.
+        guard offset + opt.endOffset - opt.offset <= output.byteCount else { throw .outputTooSmall }
+        output.copy(answer.extracting(opt.offset..<opt.data.lowerBound), to: offset)
+        let start = offset + opt.data.lowerBound - opt.offset
+        var (end, isPadded, position) = (start, false, opt.data.lowerBound)
+        while position < opt.data.upperBound {
+            let next = position + 4 + Int(answer.bigEndianUInt16(at: position + 2))
+            if answer.bigEndianUInt16(at: position) == EDNSOptionCode.padding.rawValue {
+                isPadded = true
+            } else {
+                output.copy(answer.extracting(position..<next), to: end)
+                end += next - position
+            }
+            position = next
+        }
+        let most = min(limit, output.byteCount)
+        if isPadded, end + 4 <= most {
+            let block = EDNSFields.answerPaddingBlock
+            let length = min((end + 4 + block - 1) / block * block, most) - end - 4
+            output.storeBigEndian(EDNSOptionCode.padding.rawValue, at: end)
+            output.storeBigEndian(UInt16(truncatingIfNeeded: length), at: end + 2)
+            output.zero(from: end + 4, count: length)
+            end += 4 + length
+        }
+        output.storeBigEndian(UInt16(truncatingIfNeeded: end - start), at: start - 2)
+        return end
+    }
+
     /// - Parameter hasRecords: False for a failure that holds nothing but the question.
     private static func write(
         _ aliases: RawSpan, _ answer: RawSpan, hasRecords: Bool, limit: Int, into output: inout MutableRawSpan
@@ -157,10 +192,7 @@ extension DNSProxyProvider {
         }
         var count = writer.count
         if let opt = view.optLayout {
-            // It has no name but the root, so that it can be copied as it is.
-            guard count + opt.endOffset - opt.offset <= output.byteCount else { throw .outputTooSmall }
-            output.copy(answer.extracting(opt.offset..<opt.endOffset), to: count)
-            count += opt.endOffset - opt.offset
+            count = try copyOPT(opt, of: answer, limit: limit, into: &output, at: count)
             writer.header.additionalCount += 1
         }
         _ = try writer.finish(into: &output)
