@@ -138,8 +138,8 @@ struct LocalNamesTests {
         let text = record(.txt, [255] + [UInt8](repeating: 65, count: 255))
         // Header and question have 33 octets; 244 records of 268 and one of 110 make the longest message.
         let most = [[UInt8]](repeating: text, count: 244) + [record(.txt, [97] + [UInt8](repeating: 66, count: 97))]
-        let long = try rig.resolve(query("alias.example", .txt, opt: opt()), by: .tcp, most)
-        #expect(long.code == .serverFailure && long.records.isEmpty && long.hasOPT)
+        let long = try rig.resolve(query("alias.example", .txt), by: .tcp, most)
+        #expect(long.code == .serverFailure && long.records.isEmpty)
         #expect(try rig.ask(query("far.example.net", .txt), by: .tcp).answer.bytes.count == 65_535)
         var small = try Rig(.local("alias.example. CNAME far.example.net."))
         let many = (0..<90).map { record(.a, address(192, 0, 2, UInt8($0))) }

@@ -81,7 +81,10 @@ struct NamePolicyTests {
         var rig = try Rig(configuration)
         for octet in ["170", "171"] {
             let answer = try rig.ask(query("\(octet).0.0.192.In-Addr.arpa", .ptr)).answer
-            #expect(answer.data(.ptr) == [wire("ipv4only.arpa")])
+            // The name ends with that of the question.
+            let target = try #require(answer.data(.ptr).first)
+            #expect(target.dropLast(2) == wire("ipv4only").dropLast() && target[target.count - 2] == 0xC0)
+            #expect(answer.bytes.dropFirst(Int(target[target.count - 1])).starts(with: wire("arpa")))
             #expect(try rig.ask(query("\(octet).0.0.192.in-addr.arpa")).answer.records.map(\.type) == [.soa])
             #expect(try rig.ask(query("x.\(octet).0.0.192.in-addr.arpa", .ptr)).answer.code == .nameError)
         }

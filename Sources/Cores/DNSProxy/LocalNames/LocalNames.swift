@@ -83,9 +83,9 @@ public struct LocalNames: Sendable {
                 throw .besidesAlias
             }
             guard other.next != Self.end else { break }
-            guard count < Self.maximumRecordCount else { throw .tooMany }
             (index, count) = (Int(other.next), count + 1)
         }
+        guard count < Self.maximumRecordCount else { throw .tooMany }
         return index
     }
 
