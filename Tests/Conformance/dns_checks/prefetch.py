@@ -10,9 +10,9 @@ from dns_upstream import Received, Response, messages, scripts
 from dns_wire import NXDOMAIN, SERVFAIL
 from waiting import expect, expect_equal, pause, wait_until
 
-#: The TTL of what is asked for anew, in seconds: the least there is. The last tenth of it is when that happens.
+#: The TTL of what is asked for anew, in seconds: the least there is. In the last tenth of it that happens.
 TTL = 10
-#: How long an answer from the cache may take on a machine that is busy, and when in its life it is asked for, in seconds.
+#: How long an answer from the cache may take on a busy machine, and when in its life it is asked for, in seconds.
 AT_ONCE, LATE = 0.25, 9.2
 ON = {"prefetch": True}
 
@@ -48,7 +48,8 @@ def renewed(testbed: DNSTestbed) -> None:
     for _ in range(12):
         expect(ask_in_time(testbed, "hot.example", AT_ONCE).addresses, "an answer is missing")
     testbed.upstream.wait_for_query("hot.example", 2, 0.5)
-    wait_until(lambda: ask_in_time(testbed, "hot.example", AT_ONCE).addresses == ["192.0.2.2"], "the new answer", 2, 0.02)
+    wait_until(lambda: ask_in_time(testbed, "hot.example", AT_ONCE).addresses == ["192.0.2.2"], "the new answer", 2,
+               0.02)
     expect(testbed.ask("hot.example").answers[0].ttl >= TTL - 2, "the new answer has the time of the old one")
     expect_equal(daemon.status()["dns"]["cache"]["prefetches"], 1, "the number in the status")
 
@@ -90,7 +91,7 @@ def off(testbed: DNSTestbed) -> None:
     testbed.expect_asked("hot.example", 1, "nobody wished it")
 
 
-@check("P3", "when it fails the old answer is given until its end, and the server is not asked for each client", lasts=11)
+@check("P3", "when it fails the old answer is given to its end, and the server not asked for each client", lasts=11)
 def failing(testbed: DNSTestbed) -> None:
     answers = scripts.by_name({"hot.example": ["192.0.2.1"], "quiet.example": ["192.0.2.1"]}, TTL)
     testbed.upstream.script = answers

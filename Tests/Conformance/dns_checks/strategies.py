@@ -231,7 +231,7 @@ def hung(testbed: DNSTestbed) -> None:
         before = len(site.upstream.received)
         for name in names(f"{transport}-after", 5):
             expect_good(ask_in_time(testbed, name, HASTE))
-        expect_equal(len(site.upstream.received) - before, 5, "the queries after that: none goes to where none is answered")
+        expect_equal(len(site.upstream.received) - before, 5, "the queries after that, each of them once")
         daemon.stop()
         testbed.resign_dns(daemon)
         site.upstream.stop()
@@ -249,7 +249,7 @@ def silent(testbed: DNSTestbed) -> None:
         expect_good(ask_in_time(testbed, name, 0.2 + HASTE))
 
 
-@check("U5.slow", "a question that takes its time is not asked twice of a server that answers others meanwhile", lasts=2)
+@check("U5.slow", "a question that takes its time is not asked twice of a server that answers others", lasts=2)
 def slow_name(testbed: DNSTestbed) -> None:
     slow = scripts.late(1.5)
     site = serving(testbed, "tls")
