@@ -62,6 +62,10 @@ private struct Ledger {
     }
 
     mutating func settle(_ connection: inout HTTPConnection<PlainStream>) {
+        repeat { takeEvents(of: &connection) } while drain(&connection)
+    }
+
+    private mutating func takeEvents(of connection: inout HTTPConnection<PlainStream>) {
         for event in connection.takeEvents() {
             require(!isClosed, "nothing comes behind the end")
             switch event {
@@ -78,9 +82,14 @@ private struct Ledger {
             }
         }
         require(open.count == connection.exchangeCount, "both know what is under way")
+    }
+
+    /// Takes what there is for the socket. Queries may come to nothing when they are made into frames.
+    private func drain(_ connection: inout HTTPConnection<PlainStream>) -> Bool {
+        guard connection.outgoingCount > 0 else { return false }
         var buffer = [UInt8](repeating: 0, count: 4096)
-        while connection.outgoingCount > 0 {
-            require(buffer.edit { connection.nextOutgoing(into: &$0) } > 0, "what there is can be taken")
-        }
+        while buffer.edit({ connection.nextOutgoing(into: &$0) }) > 0 {}
+        require(connection.outgoingCount == 0, "what there is can be taken")
+        return true
     }
 }
