@@ -63,8 +63,42 @@ class UDPClient:
         return _with_id(self.receive(seconds), message)
 
 
-class TCPClient:
+class StreamAnswers:
+    """What comes back on a connection, by whatever its messages come: `send` sends one, and `receive_bytes` has the next one."""
+
+    transport: str
+
+    def send(self, *messages: bytes) -> None:
+        """Sends messages, each behind its length."""
+        raise NotImplementedError
+
+    def receive_bytes(self, seconds: float = PATIENCE) -> "Optional[bytes]":
+        """The next message without its length. None when none came in time, nothing when the connection ended."""
+        raise NotImplementedError
+
+    def receive(self, seconds: float = PATIENCE) -> Message:
+        """The next answer, which must come and be in order."""
+        data = self.receive_bytes(seconds)
+        expect(data is not None, f"no answer came by {self.transport} within {seconds:g} s")
+        expect(data != b"", "the connection ended before an answer came")
+        return Message.checked(data)
+
+    def exchange(self, message: bytes, seconds: float = PATIENCE) -> Message:
+        """Sends a query and returns the next answer, which must have its ID."""
+        self.send(message)
+        return _with_id(self.receive(seconds), message)
+
+    def expect_end(self, seconds: float) -> None:
+        """The daemon must end the connection, without another answer."""
+        data = self.receive_bytes(seconds)
+        expect(data is not None, f"the connection is open after {seconds:g} s")
+        expect(data == b"", f"an answer came instead of the connection's end: {data.hex()}")
+
+
+class TCPClient(StreamAnswers):
     """A TCP connection to the daemon."""
+
+    transport = "TCP"
 
     def __init__(self, testbed: "DNSTestbed", family: int = 4):
         self._testbed = testbed
@@ -118,24 +152,6 @@ class TCPClient:
                 expect(not self._received, f"the connection ended within a message: {self._received.hex()}")
                 return b""
             self._received += data
-
-    def receive(self, seconds: float = PATIENCE) -> Message:
-        """The next answer, which must come and be in order."""
-        data = self.receive_bytes(seconds)
-        expect(data is not None, f"no answer came by TCP within {seconds:g} s")
-        expect(data != b"", "the connection ended before an answer came")
-        return Message.checked(data)
-
-    def exchange(self, message: bytes, seconds: float = PATIENCE) -> Message:
-        """Sends a query and returns the next answer, which must have its ID."""
-        self.send(message)
-        return _with_id(self.receive(seconds), message)
-
-    def expect_end(self, seconds: float) -> None:
-        """The daemon must end the connection, without another answer."""
-        data = self.receive_bytes(seconds)
-        expect(data is not None, f"the connection is open after {seconds:g} s")
-        expect(data == b"", f"an answer came instead of the connection's end: {data.hex()}")
 
 
 def framed(*messages: bytes) -> bytes:

@@ -12,7 +12,7 @@ from h2.connection import H2Connection
 from h2.events import ConnectionTerminated, DataReceived, ResponseReceived, StreamEnded, StreamReset
 
 import dns_wire
-from dns_client import PATIENCE, framed
+from dns_client import PATIENCE, StreamAnswers, framed
 from dns_upstream.certificates import Authority, Identity, write_authorities
 from dns_wire import Message
 from waiting import CheckFailure, expect
@@ -170,9 +170,10 @@ class SecureStream:
         return bool(data)
 
 
-class TLSClient(SecureStream):
+class TLSClient(StreamAnswers, SecureStream):
     """DNS over TLS (RFC 7858)."""
 
+    transport = "TLS"
     protocols = ("dot",)
 
     def __init__(self, *arguments, **options):
@@ -199,26 +200,6 @@ class TLSClient(SecureStream):
                 expect(data is None or not self._received, "the connection ended within a message")
                 return data
             self._received += data
-
-    def receive(self, seconds: float = PATIENCE) -> Message:
-        """The next answer, which must come and be in order."""
-        data = self.receive_bytes(seconds)
-        expect(data is not None, f"no answer came by TLS within {seconds:g} s")
-        expect(data != b"", "the connection ended before an answer came")
-        return Message.checked(data)
-
-    def exchange(self, message: bytes, seconds: float = PATIENCE) -> Message:
-        """Sends a query and returns the next answer, which must have its ID."""
-        self.send(message)
-        answer = self.receive(seconds)
-        expect(answer.identifier == int.from_bytes(message[:2], "big"), f"the answer has another ID: {answer}")
-        return answer
-
-    def expect_end(self, seconds: float) -> None:
-        """The daemon must end the connection, without another answer."""
-        data = self.receive_bytes(seconds)
-        expect(data is not None, f"the connection is open after {seconds:g} s")
-        expect(data == b"", f"an answer came instead of the connection's end: {data.hex()}")
 
 
 @dataclass

@@ -93,7 +93,7 @@ internal import Synchronization
                     isEnd = true
                 }
             }
-            // The proxy wants nothing done for what is answered.
+            // For what is answered, the proxy rarely wants anything done.
             if service.hasPending {
                 service.hasPending = false
                 shared.wakeIfNeeded()
