@@ -199,7 +199,7 @@ public struct PipelinedConnection<Stream: ByteStream & ~Copyable>: ~Copyable, DN
     private mutating func cut(_ piece: RawSpan) throws(FramingError) {
         var offset = 0
         while true {
-            switch try Self.next(piece, at: &offset, &reader, &partial) {
+            switch try reader.next(piece, at: &offset, &partial) {
             case .messageInInput(let range): take([UInt8](copying: piece.extracting(range)))
             case .messageInBuffer(let count):
                 take(Array(partial[..<count]))
@@ -208,14 +208,6 @@ public struct PipelinedConnection<Stream: ByteStream & ~Copyable>: ~Copyable, DN
             case .needsInput: return
             }
         }
-    }
-
-    private static func next(
-        _ piece: RawSpan, at offset: inout Int, _ reader: inout FramedMessageReader, _ partial: inout [UInt8]
-    ) throws(FramingError) -> FramedMessageReader.Event {
-        var span = partial.mutableSpan
-        var octets = span.mutableOctets
-        return try reader.next(piece, at: &offset, buffer: &octets)
     }
 
     /// Takes a message, which the framing has seen to be as long as a header at least.
@@ -232,6 +224,17 @@ public struct PipelinedConnection<Stream: ByteStream & ~Copyable>: ~Copyable, DN
         message[0] = UInt8(truncatingIfNeeded: entry.queryID >> 8)
         message[1] = UInt8(truncatingIfNeeded: entry.queryID)
         progress.tell(.answer(ServerAnswer(exchange: entry.id, message: message, freshness: AnswerFreshness())))
+    }
+}
+
+extension FramedMessageReader {
+    /// Goes on with a piece of the stream; what is not whole is in `partial`.
+    fileprivate mutating func next(
+        _ piece: RawSpan, at offset: inout Int, _ partial: inout [UInt8]
+    ) throws(FramingError) -> Event {
+        var span = partial.mutableSpan
+        var octets = span.mutableOctets
+        return try next(piece, at: &offset, buffer: &octets)
     }
 }
 

@@ -55,12 +55,10 @@ extension [UInt8] {
     /// The bytes of a span.
     @inlinable
     public init(copying bytes: RawSpan) {
-        unsafe self.init(unsafeUninitializedCapacity: bytes.byteCount) { storage, count in
-            unsafe bytes.withUnsafeBytes { source in
-                // Both have as many bytes as the span.
-                unsafe UnsafeMutableRawBufferPointer(storage).copyMemory(from: source)
-            }
-            count = bytes.byteCount
-        }
+        self.init()
+        // Room that is left uninitialized costs more: the standard library has no specialized code for it.
+        reserveCapacity(bytes.byteCount)
+        // Every bit pattern is a byte.
+        unsafe bytes.withUnsafeBytes { unsafe append(contentsOf: $0) }
     }
 }

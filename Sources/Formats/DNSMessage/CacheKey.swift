@@ -11,7 +11,7 @@ public struct CacheKey: Hashable, Sendable {
 
     /// The key of a question that is asked with or without DO and CD.
     public init(_ question: borrowing QuestionView, dnssecOK: Bool, checkingDisabled: Bool) {
-        octets[0] = (dnssecOK ? 1 : 0) | (checkingDisabled ? 2 : 0)
+        octets[0] = Self.flags(dnssecOK: dnssecOK, checkingDisabled: checkingDisabled)
         var span = octets.mutableSpan
         var output = span.mutableOctets
         output.storeBigEndian(question.type.rawValue, at: 1)
@@ -27,17 +27,25 @@ public struct CacheKey: Hashable, Sendable {
             query.question, dnssecOK: query.dnssecOK, checkingDisabled: query.header.flags.contains(.checkingDisabled))
     }
 
-    /// The key of one of several answers to a question: those that servers make for different networks (RFC 7871 §7.3.1).
-    ///
-    /// - Parameter number: 0 to 63; 0 is the question's own key.
-    public init(_ key: borrowing CacheKey, number: UInt8) {
-        precondition(number < 64)
-        (octets, count) = (key.octets, key.count)
-        octets[0] |= number << 2
-    }
-
     /// DO in the lowest bit and CD in the next.
     public var flags: UInt8 { octets[0] }
+
+    /// The flags of the key of a client's query.
+    public static func flags(of query: borrowing QueryView) -> UInt8 {
+        flags(dnssecOK: query.dnssecOK, checkingDisabled: query.header.flags.contains(.checkingDisabled))
+    }
+
+    /// The flags of the key of one of several answers to a question: those that servers make for different networks (RFC 7871 §7.3.1).
+    ///
+    /// - Parameter number: 0 to 63; 0 is the question's own key.
+    public static func flags(_ flags: UInt8, number: UInt8) -> UInt8 {
+        precondition(number < 64)
+        return flags | number << 2
+    }
+
+    private static func flags(dnssecOK: Bool, checkingDisabled: Bool) -> UInt8 {
+        (dnssecOK ? 1 : 0) | (checkingDisabled ? 2 : 0)
+    }
 
     /// The key as bytes: flags, type, class, name. Equal keys have equal bytes.
     public var bytes: RawSpan {

@@ -27,12 +27,24 @@ public struct DNSMessageView: ~Escapable {
         let header = try DNSHeader(parsing: bytes)
         guard bytes.byteCount <= Self.maximumByteCount else { throw .messageTooLong }
         guard header.questionCount <= 1 else { throw .invalidQuestionCount }
-        self.header = header
-        var names = NameStarts()
         let question = header.questionCount == 0 ? nil : try QuestionLayout(checking: bytes)
-        if let question { try names.add(question.name, in: bytes) }
+        self.header = header
         questionLayout = question
+        let end: Int
+        if bytes.byteCount <= 1024 {
+            (end, optLayout) = try Self.checkRecords(bytes, header, question, NameStarts<16>())
+        } else {
+            (end, optLayout) = try Self.checkRecords(bytes, header, question, NameStarts<256>())
+        }
+        self.bytes = bytes.extracting(..<end)
+    }
 
+    /// Returns where the last record ends, and where the OPT record is.
+    private static func checkRecords<let wordCount: Int>(
+        _ bytes: RawSpan, _ header: DNSHeader, _ question: QuestionLayout?, _ names: consuming NameStarts<wordCount>
+    ) throws(DNSMessageError) -> (end: Int, opt: RecordLayout?) {
+        var names = names
+        if let question { try names.add(question.name, in: bytes) }
         var walk = RecordWalk(header, at: question?.endOffset ?? DNSHeader.byteCount)
         var opt: RecordLayout?
         while let record = try walk.nextChecked(in: bytes, names: &names) {
@@ -45,8 +57,7 @@ public struct DNSMessageView: ~Escapable {
                 guard record.section == .additional, walk.isAtEnd else { throw .misplacedTSIG }
             }
         }
-        optLayout = opt
-        self.bytes = bytes.extracting(..<walk.position)
+        return (walk.position, opt)
     }
 
     /// The question; nil when there is none.

@@ -5,12 +5,23 @@ import ByteAccess
 public struct QueryView: ~Escapable {
     /// The message, without what was behind it.
     public let bytes: RawSpan
+    /// Where its parts are.
+    public let layout: QueryLayout
+
     /// The fixed fields.
-    public let header: DNSHeader
+    public var header: DNSHeader { layout.header }
     /// Where the question is.
-    public let questionLayout: QuestionLayout
+    public var questionLayout: QuestionLayout { layout.question }
     /// Where the OPT record is; nil when there is none.
-    public let optLayout: RecordLayout?
+    public var optLayout: RecordLayout? { layout.opt }
+
+    /// A query that was checked before, and has not been changed since.
+    @_lifetime(copy bytes)
+    public init(_ bytes: RawSpan, checkedTo layout: QueryLayout) {
+        precondition(bytes.byteCount >= layout.question.endOffset, "the layout of another query")
+        self.bytes = bytes
+        self.layout = layout
+    }
 
     /// Checks a query that is at the start of `bytes`. ``DNSMessageError/responseCode`` says how to answer when it is not in order,
     /// and ``QueryEcho`` finds what the answer has to repeat.
@@ -32,9 +43,7 @@ public struct QueryView: ~Escapable {
             _ = try edns.cookie
         }
         self.bytes = message.bytes
-        self.header = header
-        questionLayout = question
-        optLayout = message.optLayout
+        layout = QueryLayout(header: header, question: question, opt: message.optLayout)
     }
 
     /// True for a question of IXFR, which says in its authority section what is there already (RFC 1995 §3).
@@ -72,6 +81,28 @@ public struct QueryView: ~Escapable {
     public var echo: QueryEcho {
         @_lifetime(copy self)
         get { QueryEcho(bytes, header, questionLayout, optLayout) }
+    }
+}
+
+/// What the check of a query found, for who keeps the query: ``QueryView/init(_:checkedTo:)`` reads it again without another check.
+public struct QueryLayout: Sendable, BitwiseCopyable {
+    /// The fixed fields.
+    public let header: DNSHeader
+    /// Where the question is.
+    public let question: QuestionLayout
+    /// Where the OPT record is; nil when there is none.
+    public let opt: RecordLayout?
+}
+
+extension QueryLayout {
+    /// The layout of a query that was written from the parts of one that is in order: the same question behind the header, and behind it
+    /// an OPT record or nothing.
+    public init(ofParts bytes: RawSpan, question: QuestionLayout) throws(DNSMessageError) {
+        let header = try DNSHeader(parsing: bytes)
+        let opt =
+            header.additionalCount == 0
+            ? nil : try RecordLayout(parsing: bytes, at: question.endOffset, section: .additional)
+        self.init(header: header, question: question, opt: opt)
     }
 }
 

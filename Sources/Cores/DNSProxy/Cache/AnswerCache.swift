@@ -17,6 +17,7 @@ struct AnswerCache: ~Copyable, Sendable {
         var byteCount: Int { Int(entry.byteCount) }
     }
 
+    private let passedByAddress = PassedByAddress()
     private let byteLimit: Int
     var memory: CacheMemory
     let questionHash = QuestionHash()
@@ -55,13 +56,14 @@ struct AnswerCache: ~Copyable, Sendable {
 
     /// Looks for the answer to a question, and copies it to the start of `output`, which has room for any message.
     ///
-    /// - Parameter tolerance: For how long after it expired an answer is still found.
+    /// - Parameters:
+    ///   - flags: Those of the question's key: see ``CacheKey/flags`` and ``CacheKey/flags(_:number:)``.
+    ///   - tolerance: For how long after it expired an answer is still found.
     mutating func find(
-        _ key: borrowing CacheKey, _ question: borrowing QuestionView, at now: Instant,
-        tolerance: Interval = .seconds(0), into output: inout MutableRawSpan
+        _ question: borrowing QuestionView, flags: UInt8, at now: Instant, tolerance: Interval = .seconds(0),
+        into output: inout MutableRawSpan
     ) -> Hit? {
         guard count > 0 else { return nil }
-        let flags = key.flags
         let hash = questionHash.hash(of: question.octets, flags: flags)
         var index = memory[place: place(of: hash)]
         while index != CacheEntry.none {
@@ -116,11 +118,11 @@ struct AnswerCache: ~Copyable, Sendable {
     /// - Returns: False when it is too large to be kept.
     @discardableResult
     mutating func store(
-        _ message: RawSpan, _ key: borrowing CacheKey, _ question: borrowing QuestionView, kind: CacheEntry.Kind,
+        _ message: RawSpan, _ question: borrowing QuestionView, flags: UInt8, kind: CacheEntry.Kind,
         verdict: AnswerVerdict, generation: UInt32, failureCount: UInt8 = 0, at now: Instant, for lifetime: Interval,
         scratch: inout MutableRawSpan
     ) -> Bool {
-        remove(key, question, at: now, scratch: &scratch)
+        remove(question, flags: flags, at: now, scratch: &scratch)
         let needed = (message.byteCount + CacheMemory.blockPayload - 1) / CacheMemory.blockPayload
         // One answer must not drive out all others.
         guard needed > 0, needed <= max(4, memory.blockCount / 16), needed <= memory.blockCount,
@@ -130,13 +132,13 @@ struct AnswerCache: ~Copyable, Sendable {
             evict(at: now)
         }
         let index = takeEntry()
-        let hash = questionHash.hash(of: question.octets, flags: key.flags)
+        let hash = questionHash.hash(of: question.octets, flags: flags)
         let place = place(of: hash)
         memory[entry: index] = CacheEntry(
             hash: hash, storedAtNanoseconds: now.nanoseconds, expiresAtNanoseconds: (now + lifetime).nanoseconds,
             rulesGeneration: generation,
             firstBlock: write(message), nextInPlace: memory[place: place], newer: CacheEntry.none, older: newest,
-            byteCount: UInt16(truncatingIfNeeded: message.byteCount), keyFlags: key.flags, kind: kind,
+            byteCount: UInt16(truncatingIfNeeded: message.byteCount), keyFlags: flags, kind: kind,
             verdict: verdict, wasUsed: false, failureCount: failureCount)
         memory[place: place] = index
         if newest == CacheEntry.none { oldest = index } else { memory[entry: newest].newer = index }
@@ -173,9 +175,9 @@ struct AnswerCache: ~Copyable, Sendable {
 
     /// Removes what is kept for a question, however old it is.
     mutating func remove(
-        _ key: borrowing CacheKey, _ question: borrowing QuestionView, at now: Instant, scratch: inout MutableRawSpan
+        _ question: borrowing QuestionView, flags: UInt8, at now: Instant, scratch: inout MutableRawSpan
     ) {
-        if let hit = find(key, question, at: now, tolerance: .endless, into: &scratch) { remove(hit.index) }
+        if let hit = find(question, flags: flags, at: now, tolerance: .endless, into: &scratch) { remove(hit.index) }
     }
 
     /// Removes what is known of a name and of what is below it, of whatever type.

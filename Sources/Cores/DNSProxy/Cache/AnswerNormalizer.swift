@@ -46,6 +46,14 @@ struct AnswerNormalizer {
         _ answer: borrowing DNSMessageView, into output: inout MutableRawSpan
     ) throws(DNSMessageError) -> Int {
         if !hasUnwantedProofs(answer) {
+            if let opt = answer.optLayout, opt.endOffset == answer.bytes.byteCount {
+                // Most often it is the last record: it is left out, and nothing else changes. What is signed has its TSIG behind it.
+                output.copy(answer.bytes.extracting(..<opt.offset), to: 0)
+                var header = answer.header
+                header.additionalCount -= 1
+                header.store(into: &output)
+                return opt.offset
+            }
             output.copy(answer.bytes, to: 0)
             do {
                 return try MessageEditing.replaceOPT(in: &output, count: answer.bytes.byteCount, with: nil)

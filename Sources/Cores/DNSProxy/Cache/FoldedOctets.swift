@@ -1,16 +1,5 @@
 internal import ByteAccess
-
-extension UInt64 {
-    /// The eight octets with the ASCII letters A to Z made a to z and all others as they are (RFC 4343 §3).
-    var lowercasedASCII: UInt64 {
-        let low = self & 0x7F7F_7F7F_7F7F_7F7F
-        // The highest bit of each octet says whether its lower seven bits reach A, and whether they are beyond Z.
-        let reachesA = low &+ 0x3F3F_3F3F_3F3F_3F3F
-        let isBeyondZ = low &+ 0x2525_2525_2525_2525
-        let isUppercase = reachesA & ~isBeyondZ & ~self & 0x8080_8080_8080_8080
-        return self | isUppercase >> 2
-    }
-}
+internal import DNSMessage
 
 extension RawSpan {
     /// The eight octets at `offset`, letters in lower case; the last eight when there are not so many there. Of fewer than eight in all,

@@ -100,6 +100,8 @@ struct Lookup: Sendable {
         return key + [subnet.sourcePrefixLength] + (subnet.address.map { Array("\($0)".utf8) } ?? [])
     }
 
+    /// The flags of its key.
+    var keyFlags: UInt8 { key[0] }
     /// DO of the question as it is asked.
     var dnssecOK: Bool { key[0] & 1 != 0 }
     /// CD of the question as it is asked.

@@ -11,7 +11,7 @@ struct LookupKeys: Sendable {
 
     /// The slot of a question; nil when it is not under way.
     func slot(of key: [UInt8]) -> Int? {
-        guard let slot = slots[Self.hash(of: key)], keys[slot].key == key else { return nil }
+        guard slots.count > 0, let slot = slots[Self.hash(of: key)], keys[slot].key == key else { return nil }
         return slot
     }
 

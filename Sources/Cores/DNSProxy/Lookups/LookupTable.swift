@@ -26,12 +26,13 @@ struct LookupTable: Sendable {
 
     /// The slot of the lookup with a key.
     func slot(of key: [UInt8]) -> Int? { byKey.slot(of: key) }
-    /// The slot of the lookup that an exchange belongs to.
-    func slot(of exchange: ExchangeID) -> Int? {
+    /// The slot of the lookup that an exchange belongs to, and the place of the attempt that it is for; nil when it is over.
+    func place(of exchange: ExchangeID) -> (slot: Int, attempt: Int)? {
         let slot = Int(truncatingIfNeeded: exchange.rawValue & Self.slotMask)
-        guard slot < slots.count, let attempts = slots[slot]?.attempts, attempts.contains(where: { $0.id == exchange })
-        else { return nil }
-        return slot
+        guard slot < slots.count, let attempt = slots[slot]?.attempts.firstIndex(where: { $0.id == exchange }) else {
+            return nil
+        }
+        return (slot, attempt)
     }
     /// True when a client's query waits.
     func isWaiting(_ client: ClientToken) -> Bool { byClient[client.rawValue] != nil }
@@ -41,14 +42,13 @@ struct LookupTable: Sendable {
         return first.owner
     }
 
-    /// Adds a lookup.
-    mutating func insert(_ lookup: Lookup) -> Int {
+    /// Gives a new lookup a slot, as if it had been taken out of it: ``put(_:_:)`` or ``end(_:_:)`` has to follow.
+    mutating func admit(_ lookup: borrowing Lookup) -> Int {
         let slot = free.popLast() ?? slots.count
         if slot == slots.count { slots.append(nil) }
         byKey.insert(lookup.tableKey, slot)
         count += 1
         if lookup.isPrefetch { prefetchCount += 1 }
-        put(lookup, slot)
         for waiting in lookup.waiting { byClient.set(slot, for: waiting.client.rawValue) }
         return slot
     }
@@ -70,13 +70,19 @@ struct LookupTable: Sendable {
     }
 
     /// Puts a lookup back.
-    mutating func put(_ lookup: Lookup, _ slot: Int) {
+    mutating func put(_ lookup: consuming Lookup, _ slot: Int) {
         deadlines.set(lookup.nextDeadline, for: slot)
-        slots[slot] = lookup
+        restore(consume lookup, slot)
+    }
+
+    /// Puts a lookup back that has the same deadlines as before.
+    mutating func restore(_ lookup: consuming Lookup, _ slot: Int) {
+        var back: Lookup? = consume lookup
+        swap(&back, &slots[slot])
     }
 
     /// Forgets a lookup that was taken out.
-    mutating func end(_ lookup: Lookup, _ slot: Int) {
+    mutating func end(_ lookup: borrowing Lookup, _ slot: Int) {
         deadlines.remove(slot)
         byKey.remove(slot)
         count -= 1
@@ -91,17 +97,8 @@ struct LookupTable: Sendable {
         return ExchangeID(rawValue: lastExchange << Self.slotBits | UInt64(slot))
     }
 
-    /// Reads an attempt, and lets it be changed.
-    mutating func withAttempt<Result>(
-        _ exchange: ExchangeID, _ body: (borrowing Lookup, inout Attempt) -> Result
-    ) -> Result? {
-        guard let slot = slot(of: exchange), var lookup = take(slot) else { return nil }
-        defer { slots[slot] = lookup }
-        guard let index = lookup.attempts.firstIndex(where: { $0.id == exchange }) else { return nil }
-        var attempt = lookup.attempts[index]
-        defer { lookup.attempts[index] = attempt }
-        return body(lookup, &attempt)
-    }
+    /// Notes what was sent for an attempt.
+    mutating func noteSent(_ bytes: [UInt8], slot: Int, attempt: Int) { slots[slot]?.attempts[attempt].sent = bytes }
 
     /// Lets nobody wait any more for a lookup that was taken out.
     ///
@@ -116,7 +113,7 @@ struct LookupTable: Sendable {
     mutating func change(_ slot: Int, _ body: (inout Lookup) -> Void) {
         guard var lookup = take(slot) else { return }
         body(&lookup)
-        slots[slot] = lookup
+        restore(consume lookup, slot)
     }
 
     /// Forgets a client's query. True when it waited.

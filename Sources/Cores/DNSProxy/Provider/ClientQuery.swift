@@ -42,8 +42,7 @@ struct WaitingQuery: Sendable {
     let isMerged: Bool
     /// The query.
     let bytes: [UInt8]
-    /// How many of its bytes are the header and the question.
-    let questionEnd: Int
+    private let layout: QueryLayout
     /// When the client asked for another name, which local records make an alias of this one: its question and the aliases, as a
     /// message.
     var aliases: [UInt8]?
@@ -56,7 +55,7 @@ struct WaitingQuery: Sendable {
         self.transport = transport
         arrivedAt = now
         self.isMerged = isMerged
-        questionEnd = query.questionLayout.endOffset
+        let questionEnd = query.questionLayout.endOffset
         var bytes: [UInt8] = []
         bytes.reserveCapacity(questionEnd + 47)
         // Every bit pattern is a byte.
@@ -81,8 +80,21 @@ struct WaitingQuery: Sendable {
             }
             bytes[start - 1] = UInt8(truncatingIfNeeded: bytes.count - start)
         }
+        guard let layout = try? QueryLayout(ofParts: bytes.span.octets, question: query.questionLayout) else {
+            preconditionFailure("a query that is written above")
+        }
+        self.layout = layout
         self.bytes = bytes
     }
+
+    /// The query, to be read.
+    var query: QueryView {
+        @_lifetime(borrow self)
+        get { QueryView(bytes.span.octets, checkedTo: layout) }
+    }
+
+    /// How many of its bytes are the header and the question.
+    var questionEnd: Int { layout.question.endOffset }
 
     /// Adds what an option begins with.
     private static func append(code: UInt8, length: UInt8, to bytes: inout [UInt8]) {

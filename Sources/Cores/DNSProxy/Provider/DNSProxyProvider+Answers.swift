@@ -175,9 +175,7 @@ extension DNSProxyProvider {
     ) {
         var span = output.mutableSpan
         var octets = span.mutableOctets
-        guard let query = try? QueryView(checking: waiting.bytes.span.octets) else {
-            preconditionFailure("a query that was checked when it came")
-        }
+        let query = waiting.query
         var count = write(&self, query, &octets)
         if let aliases = waiting.aliases {
             count = lead(aliases, to: count, limit: composer.limit(query, waiting.transport), &octets)
@@ -194,11 +192,11 @@ extension DNSProxyProvider {
     ) {
         var span = scratch.mutableSpan
         var octets = span.mutableOctets
-        guard let query = try? QueryView(checking: lookup.first.bytes.span.octets) else { return }
+        let query = lookup.first.query
         let question = query.question
-        let number = cacheNumber(of: lookup, kind)
+        let flags = CacheKey.flags(lookup.keyFlags, number: cacheNumber(of: lookup, kind))
         cache.store(
-            message, CacheKey(CacheKey(query), number: number), question, kind: kind, verdict: verdict,
+            message, question, flags: flags, kind: kind, verdict: verdict,
             generation: rulesGeneration,
             failureCount: failureCount, at: now, for: lifetime, scratch: &octets)
     }
@@ -209,9 +207,9 @@ extension DNSProxyProvider {
         guard lookup.subnet == nil else { return }
         var span = scratch.mutableSpan
         var octets = span.mutableOctets
-        guard let query = try? QueryView(checking: lookup.first.bytes.span.octets) else { return }
+        let query = lookup.first.query
         let question = query.question
-        cache.remove(CacheKey(query), question, at: now, scratch: &octets)
+        cache.remove(question, flags: lookup.keyFlags, at: now, scratch: &octets)
     }
 }
 

@@ -3,10 +3,8 @@ internal import DNSMessage
 internal import Provider
 
 extension DNSProxyProvider {
-    /// Begins a lookup that was taken out: with the first servers of its route.
-    mutating func begin(_ lookup: Lookup, _ slot: Int, at now: Instant) {
-        var lookup = lookup
-        lookup.route = route(of: lookup)
+    /// Begins a lookup that was taken out, or is new: with the first servers of its route.
+    mutating func begin(_ lookup: consuming Lookup, _ slot: Int, at now: Instant) {
         lookup.phaseDeadline = lookup.deadline
         if translates(lookup) {
             // Servers that say nothing about IPv6 addresses must leave time to ask for the others.
@@ -19,11 +17,11 @@ extension DNSProxyProvider {
         lookup.hasCheckedCase = false
         attemptWave(&lookup, slot, at: now)
         scheduleStep(&lookup, at: now)
-        lookups.put(lookup, slot)
+        lookups.put(consume lookup, slot)
     }
 
     /// The route of the name that servers are asked about.
-    private func route(of lookup: borrowing Lookup) -> Int? {
+    func route(of lookup: borrowing Lookup) -> Int? {
         if case .reverse(let reverse) = lookup.phase {
             let name = CanonicalName(lowercased: reverse.bytes)
             return routes.longestMatch(of: name)?.value

@@ -18,8 +18,8 @@ extension DNSProxyProvider {
     ) -> Int? {
         let question = query.question
         for scope in subnets.scopes(of: [UInt8](copying: key.bytes), for: subnet) {
-            let numbered = CacheKey(key, number: scope.number)
-            guard let hit = cache.find(numbered, question, at: now, into: &output) else { continue }
+            let flags = CacheKey.flags(key.flags, number: scope.number)
+            guard let hit = cache.find(question, flags: flags, at: now, into: &output) else { continue }
             if hit.entry.kind == .failure {
                 counters.failed &+= 1
                 let code = MessageEditing.flags(of: output).responseCode

@@ -30,9 +30,8 @@ extension DNSProxyProvider {
         _ answer: RawSpan, _ lookup: borrowing Lookup, _ verdict: AnswerVerdict, into buffer: inout [UInt8]
     ) -> TranslationStep {
         if case .question = lookup.phase, !translates(lookup) { return .none }
-        guard let answer = try? DNSMessageView(checking: answer),
-            let query = try? QueryView(checking: lookup.first.bytes.span.octets)
-        else { return .impossible }
+        guard let answer = try? DNSMessageView(checking: answer) else { return .impossible }
+        let query = lookup.first.query
         let question = query.question
         let count: Int?
         switch lookup.phase {
@@ -76,8 +75,9 @@ extension DNSProxyProvider {
     }
 
     /// Goes on with a lookup that was taken out, of IPv6 addresses that there are none of: with those of IPv4.
-    mutating func askForAddresses(_ lookup: Lookup, _ slot: Int, _ absent: AbsentAddresses, at now: Instant) {
-        var lookup = lookup
+    mutating func askForAddresses(
+        _ lookup: consuming Lookup, _ slot: Int, _ absent: AbsentAddresses, at now: Instant
+    ) {
         cancelAttempts(of: &lookup, slowAt: now)
         lookup.phase = .addresses(absent)
         (lookup.refusal, lookup.failure) = (nil, nil)
@@ -120,9 +120,9 @@ extension DNSProxyProvider {
         let question = query.question
         var span = buffer.mutableSpan
         var output = span.mutableOctets
-        guard let hit = cache.find(CacheKey(query), question, at: now, into: &output), hit.entry.kind == .answer else {
-            return nil
-        }
+        guard let hit = cache.find(question, flags: CacheKey.flags(of: query), at: now, into: &output),
+            hit.entry.kind == .answer
+        else { return nil }
         let age = UInt32(clamping: now.since(hit.entry.storedAt).nanoseconds / 1_000_000_000)
         guard (try? MessageEditing.age(&output, by: age)) != nil else { return nil }
         return hit.byteCount

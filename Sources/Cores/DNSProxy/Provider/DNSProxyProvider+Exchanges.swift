@@ -13,22 +13,25 @@ extension DNSProxyProvider {
     public mutating func writeQuery(
         of exchange: ExchangeID, entropy: QueryEntropy, into output: inout MutableRawSpan
     ) -> Int? {
-        let upstreams = upstreams
-        var written: Int?
-        _ = lookups.withAttempt(exchange) { (lookup, attempt) in
-            let upstream = upstreams[attempt.upstream.index].upstream
-            written = Self.write(
-                lookup, &attempt, wantsAuthenticData: upstream.isTrustedForAuthenticData, entropy, into: &output)
-        }
-        return written
+        guard let place = lookups.place(of: exchange), let lookup = lookups.take(place.slot) else { return nil }
+        let upstream = upstreams[lookup.attempts[place.attempt].upstream.index].upstream
+        let written = Self.write(
+            lookup, lookup.attempts[place.attempt], wantsAuthenticData: upstream.isTrustedForAuthenticData, entropy,
+            into: &output)
+        lookups.restore(consume lookup, place.slot)
+        guard let written else { return nil }
+        var sent = [UInt8](copying: output.bytes.extracting(..<written.questionEnd))
+        for offset in 6..<12 { sent[offset] = 0 }
+        lookups.noteSent(sent, slot: place.slot, attempt: place.attempt)
+        return written.count
     }
 
+    /// Returns the length of the query and where its question ends.
     private static func write(
-        _ lookup: borrowing Lookup, _ attempt: inout Attempt, wantsAuthenticData: Bool, _ entropy: QueryEntropy,
+        _ lookup: borrowing Lookup, _ attempt: borrowing Attempt, wantsAuthenticData: Bool, _ entropy: QueryEntropy,
         into output: inout MutableRawSpan
-    ) -> Int? {
+    ) -> (count: Int, questionEnd: Int)? {
         do throws(DNSMessageError) {
-            let first = try QueryView(checking: lookup.first.bytes.span.octets)
             var outgoing = OutgoingQuery(
                 // All queries of one question are the same bytes by HTTPS, for its caches (RFC 8484 §4.1).
                 id: attempt.transport == .https ? 0 : entropy.id, checkingDisabled: lookup.checkingDisabled,
@@ -39,7 +42,8 @@ extension DNSProxyProvider {
                 if attempt.transport.isEncrypted { edns.paddingBlock = EDNSFields.queryPaddingBlock }
                 outgoing.edns = edns
             }
-            let question = first.question
+            let query = lookup.first.query
+            let question = query.question
             let count: Int
             var questionEnd = lookup.first.questionEnd
             switch lookup.phase {
@@ -51,9 +55,7 @@ extension DNSProxyProvider {
                 questionEnd = DNSHeader.byteCount + view.length + 4
             }
             if attempt.mixesCase { try MessageEditing.mixQuestionCase(in: &output, entropy: entropy.letters) }
-            attempt.sent = [UInt8](copying: output.bytes.extracting(..<questionEnd))
-            for offset in 6..<12 { attempt.sent[offset] = 0 }
-            return count
+            return (count, questionEnd)
         } catch {
             return nil
         }
@@ -70,11 +72,7 @@ extension DNSProxyProvider {
         _ answer: RawSpan, for exchange: ExchangeID, freshness: AnswerFreshness = AnswerFreshness(),
         reader: borrowing some AnswerReader, at now: Instant
     ) -> ExchangeDisposition {
-        guard let slot = lookups.slot(of: exchange), var lookup = lookups.take(slot) else { return .finished }
-        guard let index = lookup.attempts.firstIndex(where: { $0.id == exchange }) else {
-            lookups.put(lookup, slot)
-            return .finished
-        }
+        guard let (slot, index) = lookups.place(of: exchange), var lookup = lookups.take(slot) else { return .finished }
         let attempt = lookup.attempts[index]
         let upstream = attempt.upstream
         do throws(Unusable) {
@@ -136,18 +134,14 @@ extension DNSProxyProvider {
 
     /// An exchange came to nothing. Nothing happens when it is over already.
     public mutating func failed(_ exchange: ExchangeID, _ failure: ExchangeFailure, at now: Instant) {
-        guard let slot = lookups.slot(of: exchange), let lookup = lookups.take(slot) else { return }
-        guard let attempt = lookup.attempts.first(where: { $0.id == exchange }) else {
-            lookups.put(lookup, slot)
-            return
-        }
+        guard let (slot, index) = lookups.place(of: exchange), let lookup = lookups.take(slot) else { return }
+        let attempt = lookup.attempts[index]
         fail(attempt, failure, lookup, slot, at: now)
     }
 
     private mutating func fail(
-        _ attempt: Attempt, _ failure: ExchangeFailure, _ lookup: Lookup, _ slot: Int, at now: Instant
+        _ attempt: Attempt, _ failure: ExchangeFailure, _ lookup: consuming Lookup, _ slot: Int, at now: Instant
     ) {
-        var lookup = lookup
         let index = attempt.upstream.index
         if attempt.isOverdue, failure == .timedOut {
             // That the server is silent was noted when it had had its time.

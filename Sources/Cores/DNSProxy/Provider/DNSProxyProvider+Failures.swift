@@ -62,9 +62,9 @@ extension DNSProxyProvider {
     private mutating func recentFailures(_ lookup: Lookup, at now: Instant, _ scratch: inout [UInt8]) -> UInt8 {
         var span = scratch.mutableSpan
         var octets = span.mutableOctets
-        guard let query = try? QueryView(checking: lookup.first.bytes.span.octets) else { return 0 }
+        let query = lookup.first.query
         let question = query.question
-        guard let hit = cache.find(CacheKey(query), question, at: now, tolerance: .endless, into: &octets),
+        guard let hit = cache.find(question, flags: lookup.keyFlags, at: now, tolerance: .endless, into: &octets),
             hit.entry.kind == .failure, now.since(hit.entry.expiresAt) < .seconds(60)
         else { return 0 }
         return min(hit.entry.failureCount, 100)

@@ -12,7 +12,8 @@ extension DNSProxyProvider {
     ) -> Int? {
         let question = query.question
         let tolerance = staleTolerance(checkingDisabled: query.header.flags.contains(.checkingDisabled))
-        guard let hit = cache.find(key, question, at: now, tolerance: tolerance, into: &output) else { return nil }
+        guard let hit = cache.find(question, flags: key.flags, at: now, tolerance: tolerance, into: &output)
+        else { return nil }
         if now >= hit.entry.expiresAt {
             guard hit.entry.kind == .answer else { return nil }
             guard hit.entry.awaitsRecheck(at: now) else {

@@ -190,6 +190,7 @@ extension DNSProxyProvider {
             cancelAttempts(of: &lookup)
             // What another network or server said does not count.
             if case .addresses = lookup.phase { lookup.phase = .question }
+            lookup.route = route(of: lookup)
             begin(lookup, slot, at: now)
         }
     }

@@ -29,8 +29,9 @@ extension DNSProxyProvider {
         let first = WaitingQuery(query, from: ClientToken(rawValue: .max), by: .udp, at: now)
         var lookup = Lookup(key: keyBytes, deadline: now + configuration.timeout, first: first, route: nil)
         (lookup.isRefreshing, lookup.isPrefetch) = (true, true)
-        let slot = lookups.insert(lookup)
-        if let lookup = lookups.take(slot) { begin(lookup, slot, at: now) }
+        lookup.route = self.route(of: lookup)
+        let slot = lookups.admit(lookup)
+        begin(consume lookup, slot, at: now)
     }
 }
 

@@ -197,8 +197,9 @@ extension DNSProxyProvider {
         var lookup = Lookup(key: keyBytes, deadline: now + configuration.timeout, first: waiting, route: route)
         lookup.waiting.append(waiting)
         (lookup.phase, lookup.staleDeadline, lookup.subnet) = (phase, staleDeadline, subnet)
-        let newSlot = lookups.insert(lookup)
-        if let lookup = lookups.take(newSlot) { begin(lookup, newSlot, at: now) }
+        if case .reverse = phase { lookup.route = self.route(of: lookup) }
+        let newSlot = lookups.admit(lookup)
+        begin(lookup, newSlot, at: now)
         return .pending
     }
 }

@@ -48,10 +48,10 @@ extension DNSProxyProvider {
     ) -> Bool {
         var span = scratch.mutableSpan
         var octets = span.mutableOctets
-        guard let query = try? QueryView(checking: lookup.first.bytes.span.octets) else { return false }
+        let query = lookup.first.query
         let question = query.question
         let tolerance = staleTolerance(checkingDisabled: lookup.checkingDisabled)
-        guard let hit = cache.find(CacheKey(query), question, at: now, tolerance: tolerance, into: &octets),
+        guard let hit = cache.find(question, flags: lookup.keyFlags, at: now, tolerance: tolerance, into: &octets),
             hit.entry.kind == .answer
         else { return false }
         cache.postpone(hit, by: pause, at: now)
@@ -72,7 +72,7 @@ extension DNSProxyProvider {
         }
         let question = query.question
         let tolerance = staleTolerance(checkingDisabled: query.header.flags.contains(.checkingDisabled))
-        guard let hit = cache.find(key, question, at: now, tolerance: tolerance, into: &output),
+        guard let hit = cache.find(question, flags: key.flags, at: now, tolerance: tolerance, into: &output),
             hit.entry.kind == .answer
         else { return nil }
         let policy = policy(for: name, ruling, isRouted: isRouted)

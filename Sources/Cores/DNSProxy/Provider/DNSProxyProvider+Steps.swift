@@ -140,9 +140,8 @@ extension DNSProxyProvider {
     /// Goes on with a lookup that was taken out when one of its attempts has come to nothing: with a fresh connection to the same
     /// server, with others that are asked already, or else with the next. Ends it when there is nothing left.
     mutating func goOn(
-        after attempt: Attempt, _ lookup: Lookup, _ slot: Int, isWorthAFreshConnection: Bool, at now: Instant
+        after attempt: Attempt, _ lookup: consuming Lookup, _ slot: Int, isWorthAFreshConnection: Bool, at now: Instant
     ) {
-        var lookup = lookup
         var goesOn = now < lookup.phaseDeadline && lookup.isWanted
         if goesOn {
             goesOn = takeStep(

@@ -23,8 +23,9 @@ extension DNSProxyProvider {
         let first = WaitingQuery(query, from: ClientToken(rawValue: .max), by: .udp, at: now)
         var lookup = Lookup(key: key, deadline: now + configuration.timeout, first: first, route: nil)
         lookup.discoversPrefix = true
-        let slot = lookups.insert(lookup)
-        if let lookup = lookups.take(slot) { begin(lookup, slot, at: now) }
+        lookup.route = route(of: lookup)
+        let slot = lookups.admit(lookup)
+        begin(consume lookup, slot, at: now)
     }
 
     /// Takes the prefix from an answer. What is kept was made with another one, or without: it is forgotten when this is a new one.

@@ -58,6 +58,7 @@ public struct DNSProxyProvider: ~Copyable, Sendable {
     var aliasBuffer: [UInt8] = []
 
     private var actions: [DNSProxyAction] = []
+    private let passedByAddress = PassedByAddress()
 
     /// A provider that does not run yet.
     public init() {
@@ -83,6 +84,12 @@ public struct DNSProxyProvider: ~Copyable, Sendable {
         let taken = actions
         actions = []
         return taken
+    }
+
+    /// As ``takeActions()``, without an allocation: what the host is to do goes where nothing is, and that room is used for what comes next.
+    public mutating func takeActions(into empty: inout [DNSProxyAction]) {
+        precondition(empty.isEmpty, "actions that have not been carried out")
+        swap(&actions, &empty)
     }
 
     /// Does what is due.

@@ -30,14 +30,20 @@ struct AnswerPolicy: Sendable {
             }
         }
         guard keepsOutside || !rules.addresses.isEmpty else { return .passes }
+        let verdict = verdict(on: facts.addresses, rules.addresses)
+        if case .blocked = verdict { return verdict }
+        let other = self.verdict(on: facts.hints, rules.addresses)
+        return other == .passes ? verdict : other
+    }
+
+    /// What becomes of an answer because of its addresses: that one is blocked counts for more than that one leads to the inside.
+    private func verdict(on addresses: [IPAddress], _ rules: AddressRules) -> AnswerVerdict {
         var verdict = AnswerVerdict.passes
-        for addresses in [facts.addresses, facts.hints] {
-            for address in addresses {
-                switch self.verdict(on: address, rules.addresses) {
-                case .passes: break
-                case .rebinds: verdict = .rebinds
-                case .blocked(let source): return .blocked(source)
-                }
+        for address in addresses {
+            switch self.verdict(on: address, rules) {
+            case .passes: break
+            case .rebinds: verdict = .rebinds
+            case .blocked(let source): return .blocked(source)
             }
         }
         return verdict

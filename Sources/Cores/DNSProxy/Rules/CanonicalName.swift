@@ -27,7 +27,7 @@ struct CanonicalName: ~Escapable {
     /// The octets of a label without its length octet; `index` 0 is the host's.
     @_lifetime(copy self)
     func label(_ index: Int) -> RawSpan {
-        let start = Int(starts[index])
+        let start = Int(starts.span[index])
         return bytes.extracting(start + 1..<start + 1 + Int(bytes.uint8(at: start)))
     }
 
@@ -35,7 +35,7 @@ struct CanonicalName: ~Escapable {
     @_lifetime(copy self)
     func suffix(_ count: Int) -> RawSpan {
         guard count > 0 else { return bytes.extracting(last: 1) }
-        return bytes.extracting(Int(starts[labelCount - count])...)
+        return bytes.extracting(Int(starts.span[labelCount - count])...)
     }
 }
 

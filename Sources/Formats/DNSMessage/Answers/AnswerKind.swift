@@ -52,6 +52,7 @@ extension DNSMessageView {
         let code = responseCode
         if code == .nameError { return .nameError }
         guard code == .noError else { return .failure(code) }
+        if hasNothingButAnswers { return .records }
         guard let question, let name = canonicalName else { return question == nil ? .noData : .endlessAliases }
         var records = records(in: .answer)
         while let record = records.next() {
@@ -59,6 +60,23 @@ extension DNSMessageView {
             if record.type == question.type, record.owner.isEqual(toNameOfSameMessage: name) { return .records }
         }
         return .noData
+    }
+}
+
+extension DNSMessageView {
+    /// True when each record of the answer section is of the question's own name and type, which most answers are: there are no aliases to
+    /// be followed. False for anything that takes a closer look.
+    private var hasNothingButAnswers: Bool {
+        guard let questionLayout, header.answerCount > 0 else { return false }
+        var walk = walk
+        for _ in 0..<header.answerCount {
+            // The message was checked: an error cannot be.
+            guard let record = try? walk.next(in: bytes), record.type == questionLayout.type,
+                record.recordClass == questionLayout.recordClass,
+                bytes.bigEndianUInt16(at: record.offset) == 0xC000 | UInt16(truncatingIfNeeded: DNSHeader.byteCount)
+            else { return false }
+        }
+        return true
     }
 }
 

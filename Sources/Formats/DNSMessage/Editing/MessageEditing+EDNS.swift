@@ -16,8 +16,12 @@ extension MessageEditing {
         in message: inout MutableRawSpan, count: Int, with edns: EDNSFields?, responseCode: ResponseCode? = nil,
         limit: Int = DNSMessageView.maximumByteCount
     ) throws(DNSMessageError) -> Int {
-        var count = try removeTSIG(from: &message, count: count)
-        count = try removeOPT(from: &message, count: count)
+        var count = count
+        // Both are additional records.
+        if try DNSHeader(parsing: message.bytes).additionalCount > 0 {
+            count = try removeTSIG(from: &message, count: count)
+            count = try removeOPT(from: &message, count: count)
+        }
         guard let edns else {
             return try truncate(&message, count: count, to: limit)
         }

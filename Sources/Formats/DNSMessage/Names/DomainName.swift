@@ -59,8 +59,9 @@ public struct DomainName: Hashable, Sendable {
     public static func == (left: Self, right: Self) -> Bool {
         guard left.count == right.count else { return false }
         // Length octets are below 64 and so never letters: the whole can be compared octet by octet.
+        let (ours, theirs) = (left.bytes, right.bytes)
         for index in 0..<Int(left.count)
-        where left.octets[index].lowercasedASCII != right.octets[index].lowercasedASCII { return false }
+        where ours.uint8(at: index).lowercasedASCII != theirs.uint8(at: index).lowercasedASCII { return false }
         return true
     }
 

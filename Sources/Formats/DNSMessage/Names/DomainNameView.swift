@@ -54,6 +54,12 @@ public struct DomainNameView: ~Escapable {
         throws(DNSMessageError) -> Int
     {
         guard offset >= 0, length <= output.byteCount - offset else { throw .outputTooSmall }
+        guard layout.isCompressed else {
+            output.copy(bytes.extracting(layout.offset..<layout.offset + length), to: offset)
+            // Length octets are below all letters.
+            if lowercased { output.lowercaseASCII(offset..<offset + length) }
+            return offset + length
+        }
         var walk = LabelWalk(at: layout.offset)
         var position = offset
         while let label = walk.next(in: bytes) {

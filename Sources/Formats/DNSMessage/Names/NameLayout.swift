@@ -7,16 +7,22 @@ public struct NameLayout: Hashable, Sendable, BitwiseCopyable {
     /// The most labels that fit into a name, the root not counted.
     @inlinable public static var maximumLabelCount: Int { 127 }
 
-    /// Where its first length octet or pointer is.
-    public let offset: Int
-    /// Where what comes behind it begins: behind its root octet or behind its first pointer.
-    public let endOffset: Int
-    /// Its length in octets when nothing is compressed: 1, for the root, to 255.
-    public let length: Int
-    /// The number of its labels, the root not counted: 0 to 127.
-    public let labelCount: Int
+    // Layouts are kept with queries that wait, and handed on by value: they are as small as their numbers allow.
+    private let start: UInt32
+    private let end: UInt32
+    private let octetCount: UInt8
+    private let labels: UInt8
     /// True when it ends in a pointer.
     public let isCompressed: Bool
+
+    /// Where its first length octet or pointer is.
+    public var offset: Int { Int(start) }
+    /// Where what comes behind it begins: behind its root octet or behind its first pointer.
+    public var endOffset: Int { Int(end) }
+    /// Its length in octets when nothing is compressed: 1, for the root, to 255.
+    public var length: Int { Int(octetCount) }
+    /// The number of its labels, the root not counted: 0 to 127.
+    public var labelCount: Int { Int(labels) }
 
     /// Follows the name at `offset` to its end.
     ///
@@ -53,10 +59,11 @@ public struct NameLayout: Hashable, Sendable, BitwiseCopyable {
             limit = start
             start = target
         }
-        self.offset = offset
-        endOffset = end < 0 ? position + 1 : end
-        self.length = length
-        labelCount = labels
+        // Messages have 65,535 bytes at most; of anything longer, offsets that do not fit would lead nowhere else than out of bounds.
+        self.start = UInt32(truncatingIfNeeded: offset)
+        self.end = UInt32(truncatingIfNeeded: end < 0 ? position + 1 : end)
+        octetCount = UInt8(truncatingIfNeeded: length)
+        self.labels = UInt8(truncatingIfNeeded: labels)
         isCompressed = end >= 0
     }
 

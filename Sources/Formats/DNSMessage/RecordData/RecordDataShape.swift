@@ -94,8 +94,8 @@ struct RecordDataShape: BitwiseCopyable {
     }
 
     /// Checks the data of a record. Names in it may point back into the message, but must end within the data.
-    func check(
-        _ data: Range<Int>, in message: RawSpan, names starts: inout NameStarts
+    func check<let wordCount: Int>(
+        _ data: Range<Int>, in message: RawSpan, names starts: inout NameStarts<wordCount>
     ) throws(DNSMessageError) {
         var offset = data.lowerBound + Int(fixed)
         guard offset <= data.upperBound else { throw .invalidRecordDataLength }

@@ -4,20 +4,22 @@ import ByteAccess
 public struct RecordLayout: Hashable, Sendable, BitwiseCopyable {
     /// The part of the message that it is in.
     public let section: MessageSection
-    /// Where its owner's name begins.
-    public let offset: Int
-    /// Where its type is: behind the owner's name. Class, TTL and the length of the data are two, four and eight bytes behind.
-    public let typeOffset: Int
+    private let start: UInt32
+    private let nameEnd: UInt32
+    private let end: UInt32
     /// TYPE.
     public let type: RecordType
     /// CLASS; in an OPT record the size of UDP payloads.
     public let recordClass: RecordClass
-    private let dataStart: Int
-    /// Where what comes behind the record begins.
-    public let endOffset: Int
 
+    /// Where its owner's name begins.
+    public var offset: Int { Int(start) }
+    /// Where its type is: behind the owner's name. Class, TTL and the length of the data are two, four and eight bytes behind.
+    public var typeOffset: Int { Int(nameEnd) }
+    /// Where what comes behind the record begins.
+    public var endOffset: Int { Int(end) }
     /// RDATA.
-    public var data: Range<Int> { dataStart..<endOffset }
+    public var data: Range<Int> { typeOffset + 10..<endOffset }
     /// Where the TTL is.
     public var timeToLiveOffset: Int { typeOffset + 4 }
 
@@ -35,12 +37,11 @@ public struct RecordLayout: Hashable, Sendable, BitwiseCopyable {
         let length = Int(bytes.bigEndianUInt16(at: nameEnd + 8))
         guard length <= bytes.byteCount - start else { throw .recordDataBeyondMessage }
         self.section = section
-        self.offset = offset
-        typeOffset = nameEnd
+        self.start = UInt32(truncatingIfNeeded: offset)
+        self.nameEnd = UInt32(truncatingIfNeeded: nameEnd)
+        end = UInt32(truncatingIfNeeded: start + length)
         type = RecordType(rawValue: bytes.bigEndianUInt16(at: nameEnd))
         recordClass = RecordClass(rawValue: bytes.bigEndianUInt16(at: nameEnd + 2))
-        dataStart = start
-        endOffset = start + length
     }
 }
 
@@ -90,8 +91,8 @@ struct RecordWalk: BitwiseCopyable {
     }
 
     /// The next record, its owner's name and its data checked too; nil behind the last one.
-    mutating func nextChecked(
-        in bytes: RawSpan, names: inout NameStarts
+    mutating func nextChecked<let wordCount: Int>(
+        in bytes: RawSpan, names: inout NameStarts<wordCount>
     ) throws(DNSMessageError) -> RecordLayout? {
         guard let section = nextSection() else { return nil }
         guard offset < bytes.byteCount else { throw .truncatedRecord }

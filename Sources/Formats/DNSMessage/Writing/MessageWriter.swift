@@ -208,11 +208,11 @@ extension MessageWriter {
     ) -> UInt16? {
         for index in 0..<suffixCount {
             // What belongs to the record that is being written may have no root yet, and a walk must not leave what is there.
-            guard Int(suffixes[index]) < count else { return nil }
-            guard suffixLengths[index] == length else { continue }
-            let candidate = LabelWalk(at: Int(suffixes[index]))
+            guard Int(suffixes.span[index]) < count else { return nil }
+            guard suffixLengths.span[index] == length else { continue }
+            let candidate = LabelWalk(at: Int(suffixes.span[index]))
             if DomainNameView.haveSameLabels(bytes, rest, output, candidate, foldingCase: false) {
-                return suffixes[index]
+                return suffixes.span[index]
             }
         }
         return nil

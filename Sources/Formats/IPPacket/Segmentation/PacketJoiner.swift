@@ -1,3 +1,5 @@
+internal import ByteAccess
+
 /// Joins the packets of one received train into super-packets that a TUN device takes with one write each, without copying
 /// payload: what it yields are ranges of the caller's buffer, to be written behind a virtio header.
 ///
@@ -49,6 +51,7 @@ public struct PacketJoiner: ~Copyable {
     private var pieces: InlineArray<128, Range<Int>>
     private var pieceCount: Int
     private var group: JoinedGroup?
+    private let passedByAddress = PassedByAddress()
 
     /// An empty joiner, which allocates nothing.
     public init(joinsTCP: Bool = true, joinsUDP: Bool = true, maximumSegments: Int = PacketJoiner.capacity) {

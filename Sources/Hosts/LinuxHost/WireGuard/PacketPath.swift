@@ -56,6 +56,7 @@ struct PacketPath: ~Copyable {
     var orders: [OpeningOrder] = []
     var delivered = DeliveredPackets()
     var joiner: PacketJoiner
+    private let passedByAddress = PassedByAddress()
     /// True when the last datagrams came in trains.
     var sawTrain = true
     /// What the turn under way has delivered.

@@ -1,3 +1,4 @@
+internal import ByteAccess
 internal import DNSProxy
 internal import Provider
 
@@ -33,6 +34,7 @@ struct ClientSide: ~Copyable {
     var streams: StreamClients
     /// Until when no clients are accepted; nil while they are.
     var pausedUntil: Instant?
+    private let passedByAddress = PassedByAddress()
 
     /// Opens sockets at all addresses. They are not watched yet; what comes meanwhile waits in them.
     ///

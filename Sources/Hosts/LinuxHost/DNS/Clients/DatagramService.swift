@@ -18,6 +18,7 @@ struct DatagramService: ~Copyable {
     private var answers = AnswerBatch()
     /// The socket that the answers that wait leave by.
     private var outgoing: DatagramSocket?
+    private let passedByAddress = PassedByAddress()
 
     /// Nothing read, nothing to send.
     init() {}

@@ -1,3 +1,4 @@
+internal import ByteAccess
 internal import DNSProxy
 internal import EncryptedDNS
 internal import IPPacket
@@ -36,6 +37,7 @@ struct ServerExchanges<Client: ExchangeClient>: ~Copyable, @unchecked Sendable {
     var buffer: [UInt8] = []
     /// Nothing is due before this time. It may be earlier than what is due.
     var earliestDeadline: Instant?
+    private let passedByAddress = PassedByAddress()
 
     /// The servers of a configuration, by their index. Throws when the authorities of one cannot be read.
     ///
