@@ -219,6 +219,14 @@ def slow_handshakes(testbed: DNSTestbed) -> None:
         one = _connection(testbed, "127.0.0.1", "127.0.0.1", data)
         wait_until(lambda: not _is_open(one), "the end of a client that sends too much", 10)
         expect_equal(counts()["overlongHandshakes"], number, "the clients that sent too much")
+    # Nearly all of a ClientHello of 16 KiB, from as many as there may be clients.
+    before = daemon.memory()
+    for _ in range(256):
+        _connection(testbed, "127.0.0.1", "127.0.0.1", b"\x16\3\1\x3f\xf8\1\0\x3f\xf4\3\3" + bytes(15000))
+    with listening.tls() as client:
+        expect_addresses(client.exchange(dns_wire.query("localhost")), "127.0.0.1")
+    grown = daemon.memory() - before
+    expect(grown < 8 << 20, f"handshakes that are not done take {grown >> 10} KiB of memory")
     expect_addresses(testbed.ask("localhost"), "127.0.0.1")
 
 
