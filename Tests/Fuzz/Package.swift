@@ -11,6 +11,7 @@ let fuzzTargets: [(name: String, products: [String])] = [
     ("FuzzDNSRewriting", ["DNSMessage", "DNSProxy", "Provider"]),
     ("FuzzDoH", ["DNSProxy", "EncryptedDNS", "Provider"]),
     ("FuzzDoHServer", ["EncryptedDNS"]),
+    ("FuzzHostsFile", ["DNSMessage", "DNSProxy", "Provider"]),
     ("FuzzIPPacket", ["IPPacket"]),
     ("FuzzJSON5", ["JSON5"]),
     ("FuzzLDNSMessage", ["DNSMessage", "LDNSMessage"]),

@@ -18,8 +18,8 @@ public enum TLSError: Error, Hashable, Sendable {
     case unreadableAuthorities
     /// The file with the server's own certificate or key cannot be read, or they do not belong together.
     case unreadableCertificate
-    /// A client's first message is longer than any client's has to be.
-    case helloTooLong
+    /// A client sends, or announces, more before the handshake is done than any client has to.
+    case handshakeTooLong
     /// The session is of another server, or of another context.
     case foreignSession
     /// OpenSSL could not allocate, or lacks something that it needs.

@@ -5,7 +5,7 @@ internal import CLibSSL
 public struct TLSServer: ~Copyable {
     private let context: TLSServerContext
     private var handle: StreamHandle
-    private var bound = ClientHelloBound()
+    private var bound = HandshakeBound()
     private let answersClose: Bool
 
     /// Waits for a ClientHello.
@@ -24,15 +24,24 @@ public struct TLSServer: ~Copyable {
 
     /// Takes ciphertext from the network and goes on with the handshake.
     ///
-    /// Throws ``TLSError/helloTooLong`` for a first message that would take more memory than any client needs.
+    /// Throws ``TLSError/handshakeTooLong`` for a client that sends, or announces, more than any client needs before the handshake is
+    /// done. What it sends behind that in the same piece does not count.
     public mutating func receive(_ ciphertext: RawSpan) throws(TLSError) {
-        guard bound.admits(ciphertext) else {
+        guard handle.state == .handshaking else { return try handle.receive(ciphertext) }
+        // With an earlier version than 1.3 there is one ClientHello only, and encrypted handshake records may come next.
+        guard bound.admits(ciphertext, isReadable: handle.version >= Self.version13) else {
             handle.fail()
-            throw .helloTooLong
+            throw .handshakeTooLong
         }
         try handle.receive(ciphertext)
-        if handle.state == .handshaking, try handle.shakeHands() { handle.establish() }
+        if try handle.shakeHands() { return handle.establish() }
+        guard bound.byteCount <= HandshakeBound.maximumByteCount else {
+            handle.fail()
+            throw .handshakeTooLong
+        }
     }
+
+    private static var version13: UInt16 { 0x0304 }
 
     /// How many bytes of ciphertext there are for the network.
     public var outgoingCount: Int { handle.outgoingCount }
@@ -45,7 +54,15 @@ public struct TLSServer: ~Copyable {
 
     /// Decrypts into the start of `output`.
     public mutating func read(into output: inout MutableRawSpan) throws(TLSError) -> TLSReadResult {
-        try handle.read(into: &output, answersClose: answersClose)
+        let result = try handle.read(into: &output, answersClose: answersClose)
+        // A whole ClientHello is answered with a refusal. One that is to go on is not waited for: it may say to have 128 KiB.
+        if result == .needsInput, handle.state == .established, handle.version < Self.version13,
+            unsafe SSL_in_init(handle.stream) == 1
+        {
+            handle.fail()
+            throw .protocolFailure(reason: SSL_R_NO_RENEGOTIATION)
+        }
+        return result
     }
 
     /// Says to the client that nothing more comes.

@@ -98,29 +98,6 @@ struct ServerCertificateTests {
         }
     }
 
-    @Test(arguments: [0, 1, 2, 3, 5])
-    func `a first message that says to be long is refused before anything is kept of it`(_ piece: Int) throws {
-        let server = try context(bytes("good.pem"), bytes("good.key"))
-        // A record of the type for handshakes; in it, a ClientHello.
-        let cases: [(bytes: [UInt8], isTaken: Bool)] = [
-            ([22, 3, 1, 0x40, 0, 1, 0, 0x40, 0, 3, 3], true), ([22, 3, 1, 0x40, 0, 1, 0, 0x40, 1, 3, 3], false),
-            ([22, 3, 1, 0x40, 0, 1, 1, 0xFF, 0xFF, 3, 3], false), ([22, 3, 1, 0, 3, 1, 0, 2, 22, 3, 1], false),
-        ]
-        for one in cases {
-            var stream = try TLSServer(server)
-            var isTaken = true
-            let length = piece == 0 ? one.bytes.count : piece
-            for start in stride(from: 0, to: one.bytes.count, by: length) {
-                let part = Array(one.bytes[start..<min(start + length, one.bytes.count)])
-                do throws(TLSError) { try stream.receive(part.span.octets) } catch {
-                    #expect(error == .helloTooLong || error == .closed)
-                    isTaken = false
-                }
-            }
-            expect(isTaken == one.isTaken)
-        }
-    }
-
     private func take(_ body: (inout MutableRawSpan) -> Int) -> [UInt8] {
         var buffer = [UInt8](repeating: 0, count: 16_384)
         var span = buffer.mutableSpan

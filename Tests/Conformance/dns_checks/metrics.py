@@ -8,9 +8,9 @@ import dns_wire
 from dns_checks.registry import check
 from dns_daemon import DNSDaemon
 from dns_testbed import TRANSPORTS, DNSTestbed
-from dns_upstream import scripts
+from dns_upstream import Received, Response, scripts
 from openmetrics import ADDRESS, Answer, Metrics, connect, read_all, request, scrape
-from waiting import CheckFailure, expect, expect_equal, wait_until
+from waiting import CheckFailure, expect, expect_equal, pause, wait_until
 
 GET = b"GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n"
 PLACE = "127.0.0.1:9153"
@@ -46,6 +46,17 @@ def _expect_like_status(found: Metrics, status: dict) -> None:
         expect_equal(found.total("sluice_dns_queries_total", result=result), queries[name], f"queries {result}")
     expect_equal(found.value("sluice_dns_cache_hits_total"), queries["cacheHits"], "the hits")
     expect_equal(found.value("sluice_dns_merged_queries_total"), queries["merged"], "the merged queries")
+    for sample, key in (("prefetches", "prefetches"), ("failed_prefetches", "failedPrefetches")):
+        expect_equal(found.value(f"sluice_dns_cache_{sample}_total"), cache[key], sample)
+    for key, count in status["dns"]["strategy"].items():
+        expect_equal(found.value(f"sluice_dns_{key}_questions_total"), count, f"the questions that were {key}")
+    secure = status["dns"]["clients"]["secure"]
+    for transport in ("tls", "https"):
+        expect_equal(found.value("sluice_dns_tls_handshakes_total", transport=transport), secure[transport], transport)
+    for reason, key in (("failed", "failedHandshakes"), ("too_long", "overlongHandshakes"),
+                        ("displaced", "displacedHandshakes")):
+        expect_equal(found.value("sluice_dns_failed_tls_handshakes_total", reason=reason), secure[key], key)
+    expect_equal(found.value("sluice_dns_tls_handshakes_under_way"), secure["handshaking"], "handshakes under way")
     for sample, key in (("sluice_dns_cache_entries", "answers"), ("sluice_dns_cache_used_bytes", "usedBytes")):
         expect_equal(found.value(sample), cache[key], sample)
     labels = {"upstream": upstream["name"], "transport": upstream["transport"]}
@@ -107,6 +118,60 @@ def counted(testbed: DNSTestbed) -> None:
     expect("sluice_tunnel" not in found.text, "there is a tunnel in the metrics")
     for part in ("example", "localhost", "127.0.0", "192.0.2", ".ads"):
         expect(part not in found.text, f"the metrics have {part!r} in them")
+
+
+@check("O1.strategy", "what is asked of upstreams besides is counted: because one is late, and of several at once", lasts=6)
+def strategies(testbed: DNSTestbed) -> None:
+    seen: "set[str]" = set()
+
+    def loses_the_first(received: Received) -> Response:
+        if received.name.startswith("lost-") and received.name not in seen:
+            seen.add(received.name)
+            return None
+        return scripts.usual(received.query)
+
+    testbed.upstream.script = loses_the_first
+    daemon = _run(testbed, timeoutSeconds=1)
+    testbed.ask("known.example")
+    found = scrape(testbed.network)
+    for kind in ("hastened", "unhastened", "parallel"):
+        expect_equal(found.value(f"sluice_dns_{kind}_questions_total"), 0, f"the questions that are {kind}")
+    for number in range(14):
+        testbed.ask(f"lost-{number}.example")
+    found = scrape(testbed.network)
+    # Ten at once may be hastened, and one more for ten answers.
+    expect(10 <= found.value("sluice_dns_hastened_questions_total") <= 12, found.text)
+    expect(2 <= found.value("sluice_dns_unhastened_questions_total") <= 4, found.text)
+    _expect_like_status(found, daemon.status())
+    daemon.stop()
+    testbed.resign_dns(daemon)
+    daemon = testbed.configured([{"name": "main", "url": "udp://127.0.0.2:53"},
+                                 {"name": "other", "url": "tcp://127.0.0.2:53"}], strategy="parallel")
+    _listen(daemon, PLACE)
+    daemon.launch()
+    daemon.wait_until_ready()
+    for number in range(3):
+        testbed.ask(f"both-{number}.example")
+    expect_equal(scrape(testbed.network).value("sluice_dns_parallel_questions_total"), 3, "the second questions")
+
+
+@check("O1.prefetch", "what is asked anew before its time is over is counted, and what came to nothing", lasts=11)
+def prefetches(testbed: DNSTestbed) -> None:
+    testbed.upstream.script = scripts.by_name({"hot.example": ["192.0.2.1"], "lost.example": ["192.0.2.1"]}, 10)
+    daemon = _run(testbed, cache={"prefetch": True}, timeoutSeconds=1)
+    started = time.monotonic()
+    for name in ("hot.example", "lost.example") * 3:
+        testbed.ask(name)
+    usual = testbed.upstream.script
+    testbed.upstream.script = lambda received: None if received.name == "lost.example" else usual(received)
+    pause(max(0.0, started + 9.2 - time.monotonic()))
+    for name in ("hot.example", "lost.example"):
+        testbed.ask(name)
+    wait_until(lambda: scrape(testbed.network).value("sluice_dns_cache_failed_prefetches_total") == 1,
+               "a question that comes to nothing", 5)
+    found = scrape(testbed.network)
+    expect_equal(found.value("sluice_dns_cache_prefetches_total"), 2, "the questions that were asked anew")
+    _expect_like_status(found, daemon.status())
 
 
 @check("O2", "counters only grow from reading to reading, whatever happens: traffic, an emptied cache, a reload")

@@ -132,6 +132,32 @@ def asked_again(testbed: DNSTestbed) -> None:
         expect_equal(ways, ["udp", "tcp"], "the ways by which the upstream was asked")
 
 
+@check("B8.query", "queries as long as a datagram can be are answered by UDP, and many of them leave no memory taken")
+def long_queries(testbed: DNSTestbed) -> None:
+    daemon = testbed.run()
+
+    def query(name: str, size: int) -> bytes:
+        padding = dns_wire.option(dns_wire.PADDING, bytes(size - len(dns_wire.query(name)) - 15))
+        return dns_wire.query(name, edns=dns_wire.opt(options=padding))
+
+    with testbed.client("udp") as client:
+        client.exchange(dns_wire.query("www.example"))
+        before = daemon.memory()
+        for size in (512, 4096, 4097, 30000, 65507):
+            for name in ("www.example", "localhost", f"n{size}.example"):
+                one = query(name, size)
+                expect_equal(len(one), size, "the length of the query")
+                expect_code(client.exchange(one), 0, what=f"the answer to {size} octets about {name}")
+        # What more there is than the socket's buffer holds is lost.
+        for number in range(100):
+            client.send(query("www.example", 65000))
+        while client.receive_bytes(0.5) is not None:
+            pass
+        client.exchange(dns_wire.query("www.example"))
+        grown = daemon.memory() - before
+    expect(grown < 1 << 20, f"long queries have {grown >> 10} KiB of memory taken")
+
+
 @check("B12", "an upstream by UDP is not asked by TCP without need")
 def no_tcp(testbed: DNSTestbed) -> None:
     testbed.run()

@@ -1,6 +1,7 @@
 """Ends in every state, by request, by force and from outside; starts that cannot be."""
 
 import os
+import resource
 import signal
 import socket
 import time
@@ -103,6 +104,21 @@ def during_post_up(testbed: DaemonTestbed) -> None:
     expect_equal(_noted(path), ["PreUp", "PostUp", "PreDown", "PostDown"], "the commands that ran")
     expect("READY=1" not in site.instance.notifications(), "it said to be ready although it was asked to end before")
     site.machine.expect_state(before, "after a stop during PostUp")
+
+
+@check("hooks.descriptors", "commands may have as many descriptors as who starts the daemon, and not as many as the daemon has")
+def descriptors_of_hooks(testbed: DaemonTestbed) -> None:
+    site = Site(testbed)
+    path = testbed.file("limits")
+    site.prepare(FULL, "".join(f"{name} = ulimit -S -n >>{path}; ulimit -H -n >>{path}\n"
+                               for name in ("PreUp", "PostUp", "PostDown")))
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    testbed.command = ["prlimit", f"--nofile=1024:{hard}", *testbed.command]
+    site.instance.start()
+    own = resource.prlimit(site.instance.pid, resource.RLIMIT_NOFILE)
+    site.instance.stop()
+    expect_equal(own, (min(hard, 65536), hard), "the daemon's own limits")
+    expect_equal(_noted(path), ["1024", str(hard)] * 3, "the limits of the commands")
 
 
 @check("stop.suspended", "a stop while suspended: all as before", lasts=13)

@@ -73,6 +73,30 @@ struct HostNamesTests {
         #expect(try rig.ask(query("www.example", opt: opt())).answer.holds("rules.inline"))
     }
 
+    @Test("I4: of a long list every name is blocked, and no other; it makes no difference in how many pieces it comes")
+    func longList() throws {
+        var generator = SeededGenerator(seed: 9)
+        let all = Set((0..<20_000).map { "n\($0).d\(generator.below(700)).example" })
+        // Some are there twice, in other letters too.
+        let lines = all.map { "0.0.0.0 \($0)\n" } + all.prefix(500).map { "127.0.0.1 \($0.uppercased())\n" }
+        var names = HostNames()
+        for start in stride(from: 0, to: lines.count, by: 999) {
+            let piece = Array(lines[start..<min(start + 999, lines.count)].joined().utf8)
+            names.add(linesOf: piece.span.octets, isStart: start == 0)
+        }
+        names.finish()
+        #expect(names.counts == HostNames.Counts(0, all.count, 0))
+        var rig = try Rig()
+        rig.provider.setHosts(names)
+        for name in all.prefix(300) {
+            #expect(try rig.ask(query(name)).answer.data(.a) == [[0, 0, 0, 0]])
+            _ = try rig.ask(query("x" + name)).client
+        }
+        // Another file behind it.
+        names.add(contentsOf: Array("0.0.0.0 x.another.example".utf8).span.octets)
+        #expect(names.counts.blocked == all.count + 1)
+    }
+
     @Test("Bytes of any kind are read to their end, and lines are counted at most once", arguments: 0..<40)
     func anyBytes(seed: Int) {
         var generator = SeededGenerator(seed: UInt64(seed))

@@ -5,13 +5,29 @@ internal import IPPacket
 extension HostNames {
     /// Adds a file. Lines end in LF, CR or both; what is behind a `#` is not read, and neither are lines that make no sense.
     public mutating func add(contentsOf file: RawSpan) {
-        var lines = HostsLines(file)
+        add(linesOf: file, isStart: true)
+        finish()
+    }
+
+    /// Adds whole lines of a file. What they block is blocked after `finish()`.
+    ///
+    /// - Parameter isStart: True for the first of the file, which may begin with a byte order mark.
+    public mutating func add(linesOf piece: RawSpan, isStart: Bool) {
+        var lines = HostsLines(piece, isStart: isStart)
         while let line = lines.next() {
             switch add(line) {
             case .useful, .empty: break
             case .useless: counts.ignoredLines += 1
             }
         }
+    }
+
+    /// Has room for a file of so many bytes, whatever of it is a name.
+    public mutating func reserve(byteCount: Int) { blocked.reserve(byteCount: byteCount) }
+
+    /// Makes what was added findable.
+    public mutating func finish() {
+        blocked.index()
         counts.blocked = blocked.count
     }
 
@@ -38,7 +54,7 @@ extension HostNames {
         if address.isUnspecified || address.isLoopbackOfLists && !isOfTheMachine(name) {
             // Nobody means to block all of a top-level domain.
             guard labelCount > 1 else { return false }
-            blocked.set(true, for: name)
+            blocked.append(name)
             return true
         }
         // Standards say what the machine itself is called.

@@ -28,7 +28,7 @@ public struct HostNames: Sendable {
     /// The records of the names, and of their addresses.
     var names = LocalNames()
     /// The names that are blocked.
-    var blocked = NameTable<Bool>([])
+    var blocked = NameSet()
     /// How much there was so far.
     public internal(set) var counts = Counts()
     /// The machine's name.

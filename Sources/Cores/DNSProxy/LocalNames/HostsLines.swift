@@ -6,10 +6,10 @@ struct HostsLines: ~Escapable {
     private var offset: Int
 
     @_lifetime(copy bytes)
-    init(_ bytes: RawSpan) {
+    init(_ bytes: RawSpan, isStart: Bool = true) {
         self.bytes = bytes
         let hasMark =
-            bytes.byteCount >= 3 && bytes.uint8(at: 0) == 0xEF && bytes.uint8(at: 1) == 0xBB
+            isStart && bytes.byteCount >= 3 && bytes.uint8(at: 0) == 0xEF && bytes.uint8(at: 1) == 0xBB
             && bytes.uint8(at: 2) == 0xBF
         offset = hasMark ? 3 : 0
     }

@@ -33,6 +33,7 @@ extension DNSProxyProvider {
 
     /// Puts the question to the servers whose turn it is.
     mutating func attemptWave(_ lookup: inout Lookup, _ slot: Int, at now: Instant) {
+        counters.parallel &+= UInt64(max(lookup.course.wave.count - 1, 0))
         for place in lookup.course.wave {
             let upstream = lookup.course.candidates[place].upstream
             attempt(

@@ -72,6 +72,7 @@ extension DNSProxyProvider {
             scheduleStep(&lookup, hastens: false, at: now)
             return true
         }
+        if isHastened { counters.hastened &+= 1 }
         passOver(&lookup, onlyLate: isHastened, at: now)
         // Slower servers still have some of their time.
         var goesOn = lookup.attempts.contains { !$0.isPassedOver }
@@ -98,7 +99,9 @@ extension DNSProxyProvider {
         {
             return false
         }
-        return late.allSatisfy { upstreams[$0.upstream.index].haste.spend() }
+        let isAffordable = late.allSatisfy { upstreams[$0.upstream.index].haste.spend() }
+        if !isAffordable { counters.unhastened &+= 1 }
+        return isAffordable
     }
 
     /// True when a server that took too long is asked once more.

@@ -37,6 +37,12 @@ public struct DNSProxyCounters: Equatable, Sendable {
     public var prefetches: UInt64 = 0
     /// Those of them that came to nothing.
     public var failedPrefetches: UInt64 = 0
+    /// Times that more was asked because a server took longer than usual: another one, or it once more.
+    public var hastened: UInt64 = 0
+    /// Times that no more was asked although a server took longer than usual, because that had been done too often.
+    public var unhastened: UInt64 = 0
+    /// Questions that were put to a server beside another one, at the same time.
+    public var parallel: UInt64 = 0
     /// What came for an exchange and was not its answer.
     public var wrongAnswers: UInt64 = 0
     /// What was counted last of that which a query's result is. A query that counts twice, from the cache and blocked for one, has the

@@ -18,7 +18,7 @@ struct NameRules: Sendable {
     /// The rules of the configuration, for names and what is below them.
     private let table: NameTable<RuleVerdict>
     /// Names that hosts files block, without what is below them.
-    var blockedHosts = NameTable<Bool>([])
+    var blockedHosts = NameSet()
 
     init(_ rules: [NameRule], addresses: [AddressRule] = []) {
         self.addresses = AddressRules(addresses)
@@ -38,7 +38,7 @@ struct NameRules: Sendable {
         table.forEachMatch(of: name) { (found, _) in
             if verdict != .allow { verdict = found }
         }
-        if verdict == .none, blockedHosts.exactMatch(of: name) != nil { return .block(.hostsFile) }
+        if verdict == .none, blockedHosts.contains(name) { return .block(.hostsFile) }
         return verdict
     }
 

@@ -79,6 +79,39 @@ struct ConfigurationFile: ~Copyable {
         }
     }
 
+    /// Calls `body` with the lines of a file of at most `limit` bytes, many at a time, and with the length that the file says to have.
+    /// Each ends in LF or CR, but for the last.
+    static func readLines(
+        _ path: String, limit: Int, _ body: (RawSpan, Int) -> Void
+    ) throws(ConfigurationFileError) {
+        let descriptor = try open(path, .any)
+        let number = descriptor.rawValue
+        var status = stat()
+        _ = try systemCallOnFile("fstat") { unsafe fstat(number, &status) }
+        var buffer = ZeroedBuffer(byteCount: 65_536)
+        var (count, total) = (0, 0)
+        while true {
+            let more = try systemCallOnFile("read") {
+                var rest = buffer.mutableBytes(from: count)
+                // The pointer and the length are the buffer's own.
+                return unsafe rest.withUnsafeMutableBytes { unsafe Glibc.read(number, $0.baseAddress, $0.count) }
+            }
+            count += more
+            total += more
+            if total > limit { throw .tooLong(limit: limit) }
+            var end = count
+            while more > 0, end > 0, ![0x0A, 0x0D].contains(buffer.bytes.uint8(at: end - 1)) { end -= 1 }
+            if end > 0 { body(buffer.bytes.extracting(..<end), Int(status.st_size)) }
+            if more == 0 { return }
+            // The begin of the next line, in as much room again behind it when that is long.
+            var next = ZeroedBuffer(byteCount: count - end < buffer.byteCount ? buffer.byteCount : 2 * count)
+            var start = next.mutableBytes()
+            start.copy(buffer.bytes.extracting(end..<count), to: 0)
+            buffer = next
+            count -= end
+        }
+    }
+
     /// Calls `body` with the bytes of the file.
     func withBytes<Result, Failure: Error>(_ body: (RawSpan) throws(Failure) -> Result) throws(Failure) -> Result {
         try body(memory.bytes.extracting(0..<count))

@@ -17,6 +17,10 @@ extension ConfigurationReader {
                 return path.hasPrefix("/") && path.utf8.count <= 255 && isValid ? path : nil
             } ?? listen.path
         if path != nil, https == nil { path?.note(.conflict("is of use with https only")) }
+        // A client by TCP or TLS has one of 256 places.
+        listen.maximumHandshakes = object.field("maxHandshakes")?.integer(in: 1...256) ?? listen.maximumHandshakes
+        listen.maximumHandshakesPerClient =
+            object.field("maxHandshakesPerClient")?.integer(in: 1...256) ?? listen.maximumHandshakesPerClient
         let certificate = object.requiredField("certificateFile")
         let key = object.requiredField("keyFile")
         guard tls != nil || https != nil else {

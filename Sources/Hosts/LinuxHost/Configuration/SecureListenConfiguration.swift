@@ -12,4 +12,8 @@ public struct SecureListenConfiguration: Equatable, Sendable {
     public var keyFile = ""
     /// True when the key is one of systemd's credentials, which its group may read.
     public var isKeyCredential = false
+    /// How many clients may shake hands at one time.
+    public var maximumHandshakes = 64
+    /// How many of them may be from one IPv4 address, or one /64 of IPv6, that is not the machine's own.
+    public var maximumHandshakesPerClient = 16
 }

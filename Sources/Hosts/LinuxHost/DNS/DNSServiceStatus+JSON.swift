@@ -21,6 +21,13 @@ extension DNSServiceStatus {
                     ("lostInTunnel", .number(lostInTunnel)),
                 ])
             ),
+            (
+                "strategy",
+                .object([
+                    ("hastened", .number(counters.hastened)), ("unhastened", .number(counters.unhastened)),
+                    ("parallel", .number(counters.parallel)),
+                ])
+            ),
             ("wrongAnswers", .number(counters.wrongAnswers)), ("lookups", .number(proxy.lookups)),
             ("waiting", .number(proxy.waiting)),
             (

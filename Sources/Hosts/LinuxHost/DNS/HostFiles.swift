@@ -73,13 +73,23 @@ struct HostFiles {
         var names = HostNames(ownName: ownName)
         for path in paths {
             do throws(ConfigurationFileError) {
-                let file = try ConfigurationFile.read(path, rule: .any, limit: byteLimit)
-                file.withBytes { names.add(contentsOf: $0) }
+                try read(path, into: &names)
             } catch {
                 throw HostFileError(path: path, problem: error)
             }
         }
+        names.finish()
         return names
+    }
+
+    /// Reads a file by pieces: a list of what is to be blocked is longer than all that is kept of it.
+    private static func read(_ path: String, into names: inout HostNames) throws(ConfigurationFileError) {
+        var isStart = true
+        try ConfigurationFile.readLines(path, limit: byteLimit) { lines, fileLength in
+            if isStart { names.reserve(byteCount: min(fileLength, byteLimit)) }
+            names.add(linesOf: lines, isStart: isStart)
+            isStart = false
+        }
     }
 
     /// The machine's name; nil when it is none that DNS can have.

@@ -57,43 +57,17 @@ public enum Detachment {
         _ program: String, arguments: [String], environment: [(name: String, value: String)], keepsOutput: Bool,
         pipe: Int32
     ) throws(SystemCallError) -> pid_t {
-        var actions = unsafe posix_spawn_file_actions_t()
-        var attributes = posix_spawnattr_t()
-        // Both are initialized here and destroyed at the end; the pointers live for each call. The calls fail only
-        // without memory.
-        unsafe posix_spawn_file_actions_init(&actions)
-        defer { unsafe posix_spawn_file_actions_destroy(&actions) }
-        unsafe posix_spawnattr_init(&attributes)
-        defer { unsafe posix_spawnattr_destroy(&attributes) }
-        unsafe posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDWR, 0)
-        if !keepsOutput {
-            unsafe posix_spawn_file_actions_adddup2(&actions, STDIN_FILENO, STDOUT_FILENO)
-            unsafe posix_spawn_file_actions_adddup2(&actions, STDIN_FILENO, STDERR_FILENO)
-        }
-        // A duplicate onto itself only clears close-on-exec.
-        unsafe posix_spawn_file_actions_adddup2(&actions, pipe, pipe)
-        unsafe clinux_spawn_set_working_directory(&actions, "/")
-        // The child must not inherit the signals that this process blocked or ignored.
-        var none = sigset_t()
-        var all = sigset_t()
-        unsafe sigemptyset(&none)
-        unsafe sigfillset(&all)
-        unsafe posix_spawnattr_setsigmask(&attributes, &none)
-        unsafe posix_spawnattr_setsigdefault(&attributes, &all)
-        let flags = Int32(POSIX_SPAWN_SETSIGMASK) | Int32(POSIX_SPAWN_SETSIGDEF) | clinux_spawn_flag_new_session()
-        unsafe posix_spawnattr_setflags(&attributes, Int16(truncatingIfNeeded: flags))
-
         var variables = environment
         variables.append((ReadinessReport.environmentVariable, String(pipe)))
-        let argumentList = CStringList([CommandLine.arguments.first ?? "sluice"] + arguments)
-        let environmentList = CStringList(
-            variables.map { "\($0.name)=\($0.value)" } + inheritedEnvironment(without: variables.map(\.name)))
-        var child: pid_t = 0
-        // Unlike other calls this one returns its error number.
-        let error = unsafe posix_spawn(
-            &child, program, &actions, &attributes, argumentList.pointer, environmentList.pointer)
-        if error != 0 { throw SystemCallError("posix_spawn", errno: error) }
-        return child
+        var child = ChildProcess(program: program, arguments: arguments)
+        child.name = CommandLine.arguments.first ?? "sluice"
+        child.environment =
+            variables.map { "\($0.name)=\($0.value)" } + inheritedEnvironment(without: variables.map(\.name))
+        if !keepsOutput { (child.output, child.error) = (.null, .null) }
+        child.passed = pipe
+        child.folder = "/"
+        child.relation = .ownSession
+        return try child.start()
     }
 
     private static func inheritedEnvironment(without names: [String]) -> [String] {

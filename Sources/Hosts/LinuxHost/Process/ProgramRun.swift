@@ -60,34 +60,12 @@ enum ProgramRun {
     private static func spawn(
         _ program: String, _ arguments: [String], input: Int32, complaints: Int32
     ) throws(SystemCallError) -> pid_t {
-        var actions = unsafe posix_spawn_file_actions_t()
-        var attributes = posix_spawnattr_t()
-        // Both are initialized here and destroyed at the end; the pointers live for each call. The calls fail only without
-        // memory.
-        unsafe posix_spawn_file_actions_init(&actions)
-        defer { unsafe posix_spawn_file_actions_destroy(&actions) }
-        unsafe posix_spawnattr_init(&attributes)
-        defer { unsafe posix_spawnattr_destroy(&attributes) }
-        unsafe posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO)
-        unsafe posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0)
-        unsafe posix_spawn_file_actions_adddup2(&actions, complaints, STDERR_FILENO)
-        unsafe clinux_spawn_set_working_directory(&actions, "/")
-        // The child must not inherit the signals that this process blocked or ignored.
-        var none = sigset_t()
-        var all = sigset_t()
-        unsafe sigemptyset(&none)
-        unsafe sigfillset(&all)
-        unsafe posix_spawnattr_setsigmask(&attributes, &none)
-        unsafe posix_spawnattr_setsigdefault(&attributes, &all)
-        let flags = Int32(POSIX_SPAWN_SETSIGMASK) | Int32(POSIX_SPAWN_SETSIGDEF)
-        unsafe posix_spawnattr_setflags(&attributes, Int16(truncatingIfNeeded: flags))
-        let argumentList = CStringList([program] + arguments)
-        let environmentList = CStringList(["PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"])
-        var child: pid_t = 0
-        // Unlike other calls this one returns its error number.
-        let error = unsafe posix_spawn(
-            &child, program, &actions, &attributes, argumentList.pointer, environmentList.pointer)
-        if error != 0 { throw SystemCallError("posix_spawn", errno: error) }
-        return child
+        var child = ChildProcess(program: program, arguments: arguments)
+        child.environment = ["PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"]
+        child.input = .descriptor(input)
+        child.output = .null
+        child.error = .descriptor(complaints)
+        child.folder = "/"
+        return try child.start()
     }
 }

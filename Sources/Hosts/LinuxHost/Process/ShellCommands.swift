@@ -82,31 +82,9 @@ struct ShellCommands: ~Copyable {
     }
 
     private static func spawn(_ command: String) throws(SystemCallError) -> pid_t {
-        var actions = unsafe posix_spawn_file_actions_t()
-        var attributes = posix_spawnattr_t()
-        // Both are initialized here and destroyed at the end; the pointers live for each call. The calls fail only without
-        // memory.
-        unsafe posix_spawn_file_actions_init(&actions)
-        defer { unsafe posix_spawn_file_actions_destroy(&actions) }
-        unsafe posix_spawnattr_init(&attributes)
-        defer { unsafe posix_spawnattr_destroy(&attributes) }
-        unsafe posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0)
-        // The child must not inherit the signals that this process blocked or ignored, and gets a group of its own.
-        var none = sigset_t()
-        var all = sigset_t()
-        unsafe sigemptyset(&none)
-        unsafe sigfillset(&all)
-        unsafe posix_spawnattr_setsigmask(&attributes, &none)
-        unsafe posix_spawnattr_setsigdefault(&attributes, &all)
-        unsafe posix_spawnattr_setpgroup(&attributes, 0)
-        let flags = Int32(POSIX_SPAWN_SETSIGMASK) | Int32(POSIX_SPAWN_SETSIGDEF) | Int32(POSIX_SPAWN_SETPGROUP)
-        unsafe posix_spawnattr_setflags(&attributes, Int16(truncatingIfNeeded: flags))
         let shell = shells.first { unsafe access($0, X_OK) == 0 } ?? "/bin/sh"
-        let arguments = CStringList([shell, "-c", command])
-        var child: pid_t = 0
-        // Unlike other calls this one returns its error number. The environment is the process's own, which nobody changes.
-        let error = unsafe posix_spawn(&child, shell, &actions, &attributes, arguments.pointer, environ)
-        if error != 0 { throw SystemCallError("posix_spawn", errno: error) }
-        return child
+        var child = ChildProcess(program: shell, arguments: ["-c", command])
+        child.relation = .ownGroup
+        return try child.start()
     }
 }

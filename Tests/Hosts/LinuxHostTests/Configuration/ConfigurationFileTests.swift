@@ -14,6 +14,30 @@ struct ConfigurationFileTests {
     }
 
     @Test(
+        "Lines come whole, however long they are, and the last one as it is",
+        arguments: ["", "\n", "a", "a\r\nb\n\rc", "long"])
+    func lines(_ text: String) throws {
+        // Lines about as long as what is read at once, and much longer.
+        let lengths = [0, 1, 65_534, 65_535, 65_536, 3, 131_072, 200_000, 7]
+        let text = text == "long" ? lengths.map { String(repeating: "x", count: $0) }.joined(separator: "\n") : text
+        try inTemporaryFolder { folder in
+            let path = "\(folder)/file"
+            try writeFile(text, to: path, mode: 0o644)
+            var pieces: [[UInt8]] = []
+            try ConfigurationFile.readLines(path, limit: text.utf8.count) { lines, fileLength in
+                #expect(fileLength == text.utf8.count)
+                pieces.append(lines.byteOffsets.map { lines.uint8(at: $0) })
+            }
+            #expect(pieces.flatMap { $0 } == Array(text.utf8))
+            for piece in pieces.dropLast() { #expect(piece.last == 0x0A || piece.last == 0x0D) }
+            if text.isEmpty { return }
+            #expect(throws: ConfigurationFileError.tooLong(limit: text.utf8.count - 1)) {
+                try ConfigurationFile.readLines(path, limit: text.utf8.count - 1) { _, _ in }
+            }
+        }
+    }
+
+    @Test(
         "Secrets are read only when nobody else can do anything with them",
         arguments: [
             (0o600, true, true), (0o400, true, true), (0o700, true, true), (0o640, false, true), (0o440, false, true),

@@ -37,13 +37,18 @@ import Testing
         try withCertificates { folder in
             let listen = try #require(
                 try read(
-                    "tls: ['0.0.0.0:853', '[::]:853'], https: ['127.0.0.1:8443'], path: '/x', \(Self.files)", in: folder
-                ))
+                    """
+                    tls: ['0.0.0.0:853', '[::]:853'], https: ['127.0.0.1:8443'], path: '/x', maxHandshakes: 9,
+                    maxHandshakesPerClient: 256, \(Self.files)
+                    """, in: folder))
             #expect(listen.tls.map(\.description) == ["0.0.0.0:853", "[::]:853"])
             #expect(listen.https.map(\.description) == ["127.0.0.1:8443"])
             #expect(listen.path == "/x" && !listen.isKeyCredential)
             #expect(listen.certificateFile == "\(folder)/own.pem" && listen.keyFile == "\(folder)/own.key")
-            #expect(try read("https: ['127.0.0.1:443'], \(Self.files)", in: folder)?.path == "/dns-query")
+            #expect(listen.maximumHandshakes == 9 && listen.maximumHandshakesPerClient == 256)
+            let usual = try #require(try read("https: ['127.0.0.1:443'], \(Self.files)", in: folder))
+            #expect(usual.path == "/dns-query")
+            #expect(usual.maximumHandshakes == 64 && usual.maximumHandshakesPerClient == 16)
         }
     }
 
@@ -75,6 +80,13 @@ import Testing
                     ["https[0]: is listened at already"]
                 ),
                 ("tls: ['127.0.0.1:1'], path: '/x', \(Self.files)", ["path: is of use with https only"]),
+                (
+                    "tls: ['127.0.0.1:1'], maxHandshakes: 0, maxHandshakesPerClient: 257, \(Self.files)",
+                    [
+                        "maxHandshakes: expected a whole number from 1 to 256",
+                        "maxHandshakesPerClient: expected a whole number from 1 to 256",
+                    ]
+                ),
                 ("https: ['127.0.0.1:1'], path: 'x', \(Self.files)", ["path: expected a path such as /dns-query"]),
             ]
             for (members, expected) in cases {

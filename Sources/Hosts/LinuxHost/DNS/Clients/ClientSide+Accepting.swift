@@ -7,6 +7,8 @@ internal import Provider
 extension ClientSide {
     /// How many clients are accepted before others have their turn.
     private static let acceptsPerTurn = 32
+    /// How many of those by TLS, each of whom costs more than a turn.
+    private static let secureAcceptsPerTurn = 8
     /// How long no clients are accepted when there are no descriptors left.
     private static let pause = Interval.milliseconds(500)
 
@@ -18,9 +20,10 @@ extension ClientSide {
     mutating func accept(
         _ socket: borrowing FileDescriptor, by service: SecureService? = nil, _ loop: borrowing EventLoop
     ) {
+        if service != nil, streams.isBehind { return }
         let decision = shared.withProxy { $0.handleNewFlow() }
         let now = HostClock.now()
-        for _ in 0..<Self.acceptsPerTurn {
+        for _ in 0..<(service == nil ? Self.acceptsPerTurn : Self.secureAcceptsPerTurn) {
             let flags = Int32(SOCK_CLOEXEC.rawValue) | Int32(SOCK_NONBLOCK.rawValue)
             let number = clinux_accept4(socket.rawValue, flags)
             if number < 0 {

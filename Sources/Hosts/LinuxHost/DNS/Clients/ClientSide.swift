@@ -68,6 +68,7 @@ struct ClientSide: ~Copyable {
     /// What became of clients.
     var counts: ClientCounts {
         var counts = ClientCounts(datagrams: datagrams.counts, streams: streams.counts, secure: streams.secureCounts)
+        counts.secure.handshaking = streams.handshakeCount
         for worker in workers { counts.datagrams.add(worker.counts) }
         for socket in listeners.flatMap(\.datagrams) { counts.datagrams.overrun &+= socket.overrunCount }
         return counts
@@ -140,7 +141,10 @@ struct ClientSide: ~Copyable {
     }
 
     /// Sends the answers by UDP that wait. To be called after the last `deliver` of a turn.
-    mutating func flush() { datagrams.flush() }
+    mutating func flush() {
+        datagrams.flush()
+        streams.beginTurn()
+    }
 
     // MARK: Deadlines
 

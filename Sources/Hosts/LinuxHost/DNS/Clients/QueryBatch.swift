@@ -7,8 +7,12 @@ internal import WireGuard
 @safe struct QueryBatch: ~Copyable {
     /// How many datagrams one call receives at most.
     static let capacity = 32
-    /// The room for each in bytes. No query has as many; what is longer is cut, and found to be out of order.
-    static let queryCapacity = 4_096
+    /// The room for each in bytes: no datagram is longer.
+    static let queryCapacity = 65_535
+    /// From one datagram to the next: not a power of two, so that their first bytes do not take each other's places in caches.
+    private static let stride = 65_536 + 64
+    /// What usual queries are not longer than. The memory for the rest is given back.
+    private static let usualByteCount = 4_096
 
     /// How many datagrams the last call received.
     private(set) var count = 0
@@ -20,7 +24,7 @@ internal import WireGuard
 
     /// A batch that holds nothing yet.
     init() {
-        bytes = ZeroedBuffer(byteCount: Self.capacity * Self.queryCapacity)
+        bytes = ZeroedBuffer(byteCount: Self.capacity * Self.stride)
         addresses = ZeroedBuffer(byteCount: Self.capacity * SocketAddress.capacity)
         controls = ZeroedBuffer(byteCount: Self.capacity * ControlMessages.capacity)
         unsafe messages = .allocate(capacity: Self.capacity)
@@ -29,7 +33,7 @@ internal import WireGuard
         for index in 0..<Self.capacity {
             // Each slot lies within its allocation, and all allocations live as long as this value.
             unsafe vectors.advanced(by: index).initialize(
-                to: iovec(iov_base: bytes.address(of: index * Self.queryCapacity), iov_len: Self.queryCapacity))
+                to: iovec(iov_base: bytes.address(of: index * Self.stride), iov_len: Self.queryCapacity))
             unsafe messages[index].header.msg_iov = vectors + index
             unsafe messages[index].header.msg_iovlen = 1
             unsafe messages[index].header.msg_name = addresses.address(of: index * SocketAddress.capacity)
@@ -48,6 +52,9 @@ internal import WireGuard
     /// An error that the kernel reports is about a datagram that was sent before, and is no reason not to read on: whoever it was
     /// for asks again.
     mutating func receive(from socket: borrowing FileDescriptor) {
+        for index in 0..<count where unsafe messages[index].length > Self.usualByteCount {
+            bytes.release(from: index * Self.stride + Self.usualByteCount, to: index * Self.stride + Self.queryCapacity)
+        }
         count = 0
         for index in 0..<Self.capacity {
             // In bounds. The kernel shortens these to what it stored, so they are set before every call.
@@ -102,7 +109,7 @@ internal import WireGuard
     @inline(__always)
     func bytes(at index: Int) -> RawSpan {
         precondition(index >= 0 && index < count, "no such datagram")
-        let start = index * Self.queryCapacity
+        let start = index * Self.stride
         // In bounds by the precondition; the kernel wrote at most the room that it was given.
         let length = min(Int(unsafe messages[index].length), Self.queryCapacity)
         let span = bytes.bytes.extracting(start..<start + length)

@@ -69,6 +69,9 @@ final class StreamClient {
     /// What events of its descriptor carry.
     var eventToken: UInt64 { ClientSideToken.connection(slot: slot, generation: generation).rawValue }
 
+    /// True for a client by TLS until it has shaken hands.
+    var isShakingHands: Bool { channel.map { !$0.isOpen } ?? false }
+
     /// How many bytes of answers have not left.
     var unsentCount: Int { unsent.count - sentCount }
 

@@ -52,8 +52,10 @@ extension StreamClients {
         if client.heldByteCount > 0 { boundMemory(loop) }
     }
 
-    /// Reads a piece of a client's stream: what more there is, is for another turn.
+    /// Reads a piece of a client's stream: what more there is, is for another turn. So is all of it while handshakes took enough of
+    /// this one.
     private mutating func read(_ client: StreamClient, at now: Instant) {
+        if leavesHandshake(of: client) { return }
         let count = receive(client.descriptor)
         if count > 0, let channel = client.channel {
             take(ciphertext: count, from: client, channel, at: now)

@@ -6,8 +6,8 @@ internal import SecureStream
 
 /// The clients that are connected by TCP. All belongs to the proxy's own thread.
 ///
-/// There are bounds to what they take: how many there are, how many from one address, how long they may be idle, how many queries and
-/// answers of one may wait, and how much memory all may hold.
+/// There are bounds to what they take: how many there are, how many from one address, how many shake hands by TLS, how long they may be
+/// idle, how many queries and answers of one may wait, and how much memory all may hold.
 struct StreamClients: ~Copyable {
     /// How many clients there may be.
     static let maximumCount = 256
@@ -15,11 +15,15 @@ struct StreamClients: ~Copyable {
     static let maximumPerAddress = 64
     /// How many bytes queries that wait to be read whole and unsent answers of all clients may take.
     static let maximumHeldByteCount = 2_097_152
+    /// How many steps of handshakes are taken in one turn: each takes from 0.1 ms up to 5 ms, by the key, and a turn next to nothing.
+    static let handshakeStepsPerTurn = 1
     /// How many bytes one read takes.
     static let pieceCapacity = 16_384
 
     /// How long a client may be idle: from its last whole query or answer on.
     var idle: Interval
+    /// How many may shake hands by TLS.
+    var handshakeLimits = HandshakeLimits()
     /// What became of clients.
     var counts = StreamCounts()
     /// What became of those of them that come by TLS.
@@ -32,7 +36,12 @@ struct StreamClients: ~Copyable {
     /// What answers leave through.
     var output = StreamOutput()
 
-    private var slots: [StreamClient?] = Array(repeating: nil, count: Self.maximumCount)
+    /// How many steps of handshakes that cost a signature or the like may still be taken before everything else has its turn.
+    private(set) var handshakeSteps = Self.handshakeStepsPerTurn
+    /// True when a client that shakes hands was left for this turn by the one before: others are not accepted to do the same.
+    private(set) var isBehind = false
+    private var leavesHandshakes = false
+    private(set) var slots: [StreamClient?] = Array(repeating: nil, count: Self.maximumCount)
     private var generations = [UInt32](repeating: 0, count: Self.maximumCount)
     /// No client is due before; nil when there is none that could be.
     private var earliest: Instant?
@@ -60,6 +69,7 @@ struct StreamClients: ~Copyable {
         _ descriptor: consuming FileDescriptor, from address: IPAddress, by service: SecureService? = nil,
         at now: Instant, _ loop: borrowing EventLoop
     ) {
+        if service != nil { makeHandshakeRoom(for: address, loop) }
         guard makeRoom(for: address, loop), let slot = slots.firstIndex(where: { $0 == nil }) else {
             counts.refused &+= 1
             return
@@ -81,6 +91,23 @@ struct StreamClients: ~Copyable {
         counts.connected += 1
         counts.accepted &+= 1
         noteDeadline(of: client)
+    }
+
+    /// Notes that a step of a handshake was taken.
+    mutating func noteHandshakeStep() { handshakeSteps -= 1 }
+
+    /// True when a client that shakes hands has to be left for the next turn. That is noted.
+    mutating func leavesHandshake(of client: StreamClient) -> Bool {
+        guard client.isShakingHands, handshakeSteps <= 0 else { return false }
+        leavesHandshakes = true
+        return true
+    }
+
+    /// Begins another turn: everything else that was ready has been served.
+    mutating func beginTurn() {
+        handshakeSteps = Self.handshakeStepsPerTurn
+        isBehind = leavesHandshakes
+        leavesHandshakes = false
     }
 
     /// Notes that a client was turned away.

@@ -39,6 +39,17 @@ internal import Glibc
         return unsafe _overrideLifetime(span, mutating: &self)
     }
 
+    /// Gives back the memory of the whole pages between two offsets. What was in it is not needed any more.
+    func release(from start: Int, to end: Int) {
+        precondition(start >= 0 && start <= end && end <= byteCount, "offsets outside of the buffer")
+        let pageSize = sysconf(Int32(_SC_PAGESIZE))
+        // In bounds by the precondition; the pages are this buffer's alone, and are zeros from now on.
+        let address = unsafe Int(bitPattern: storage)
+        let first = (address + start + pageSize - 1) / pageSize * pageSize
+        let last = (address + end) / pageSize * pageSize
+        if first < last { unsafe madvise(storage + (first - address), last - first, MADV_DONTNEED) }
+    }
+
     /// Where the byte at `offset` is, for structures that the kernel follows. Valid as long as this value lives.
     @unsafe func address(of offset: Int) -> UnsafeMutableRawPointer {
         precondition(offset >= 0 && offset <= byteCount, "an offset outside of the buffer")

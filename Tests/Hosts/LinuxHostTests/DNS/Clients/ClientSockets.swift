@@ -1,3 +1,6 @@
+import CLinux
+import Glibc
+
 @testable import LinuxHost
 
 /// Many clients' sockets.
@@ -6,6 +9,12 @@ struct ClientSockets: ~Copyable {
         var socket: ClientSocket
 
         init(_ socket: consuming ClientSocket) { self.socket = socket }
+
+        var isReadable: Bool {
+            var octet: UInt8 = 0
+            // One octet is looked at and left.
+            return unsafe recv(socket.descriptor.rawValue, &octet, 1, Int32(MSG_PEEK) | Int32(MSG_DONTWAIT)) >= 0
+        }
     }
 
     private var holders: [Holder] = []
@@ -21,6 +30,16 @@ struct ClientSockets: ~Copyable {
 
     /// The next message of one, or what it has instead.
     func next(of index: Int) -> ClientSocket.Next { holders[index].socket.next() }
+
+    /// How many have something to read, or are over.
+    var readableCount: Int { holders.count(where: \.isReadable) }
+
+    /// Closes those that have something to read, or are over; returns how many.
+    mutating func removeReadable() -> Int {
+        let before = holders.count
+        holders.removeAll(where: \.isReadable)
+        return before - holders.count
+    }
 
     /// The next datagram of one.
     func receive(at index: Int) throws -> [UInt8]? { try holders[index].socket.receive()?.message }

@@ -10,6 +10,8 @@ extension ClientSide {
         fileprivate var entries: [(listener: SecureListener, service: SecureService)] = []
         /// Those that share their ports with new ones as long as both are open.
         fileprivate var overlapping: [SecureListener] = []
+        /// How many clients may shake hands there.
+        fileprivate var limits = HandshakeLimits()
 
         /// The listeners.
         var listeners: [SecureListener] { entries.map(\.listener) }
@@ -24,6 +26,7 @@ extension ClientSide {
             shared: shared, log: log)
         let opened = try clients.openSecureListeners(for: configuration.secureListen)
         clients.secureListeners = opened.listeners
+        clients.streams.handshakeLimits = opened.limits
         return clients
     }
 
@@ -33,6 +36,8 @@ extension ClientSide {
     ) throws(ClientSideError) -> OpenedSecureListeners {
         var opened = OpenedSecureListeners()
         guard let configuration else { return opened }
+        opened.limits = HandshakeLimits(
+            all: configuration.maximumHandshakes, perClient: configuration.maximumHandshakesPerClient)
         var wanted: [(service: SecureService, address: AddressAndPort)] = []
         for (kind, addresses) in [(SecureService.Kind.tls, configuration.tls), (.https, configuration.https)]
         where !addresses.isEmpty {
@@ -117,6 +122,7 @@ extension ClientSide {
             try? listener.descriptor.set(.sharedPort, to: 0)
         }
         secureListeners = opened.listeners
+        streams.handshakeLimits = opened.limits
     }
 
     /// Starts watching for clients that connect to a listener.

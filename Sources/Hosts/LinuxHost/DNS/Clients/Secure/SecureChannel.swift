@@ -38,7 +38,7 @@ final class SecureChannel {
         do throws(TLSError) {
             try stream.receive(ciphertext)
         } catch {
-            throw isOpen ? .broken : .handshake
+            throw isOpen ? .broken : error == .handshakeTooLong ? .handshakeTooLong : .handshake
         }
         guard stream.state == .established else { return 0 }
         if !isOpen { try open() }
@@ -131,6 +131,8 @@ final class RequestStreams {
 enum SecureChannelError: Error {
     /// Both sides could not agree on how to encrypt.
     case handshake
+    /// The client sends more than a handshake takes.
+    case handshakeTooLong
     /// The client does not speak HTTP/2.
     case noHTTP2
     /// The client broke a protocol.

@@ -5,8 +5,9 @@ extension SecureCounts {
     var json: JSONText {
         .object([
             ("tls", .number(tls)), ("https", .number(https)), ("resumed", .number(resumed)),
-            ("failedHandshakes", .number(failedHandshakes)), ("refusedRequests", .number(refusedRequests)),
-            ("overfullRequests", .number(overfullRequests)),
+            ("handshaking", .number(handshaking)), ("failedHandshakes", .number(failedHandshakes)),
+            ("overlongHandshakes", .number(overlongHandshakes)), ("displacedHandshakes", .number(displacedHandshakes)),
+            ("refusedRequests", .number(refusedRequests)), ("overfullRequests", .number(overfullRequests)),
         ])
     }
 }

@@ -28,8 +28,14 @@ struct SecureCounts: Equatable, Sendable {
     var https: UInt64 = 0
     /// How many of both went on with an earlier session.
     var resumed: UInt64 = 0
-    /// How many did not get as far.
+    /// How many are shaking hands now.
+    var handshaking = 0
+    /// How many did not get as far, for another reason than those below.
     var failedHandshakes: UInt64 = 0
+    /// How many sent, or announced, more than a handshake takes.
+    var overlongHandshakes: UInt64 = 0
+    /// How many were closed because too many were shaking hands, and they had been at it for longest.
+    var displacedHandshakes: UInt64 = 0
     /// How many requests by HTTPS were none, or for something else: answered with a status from 400 on.
     var refusedRequests: UInt64 = 0
     /// How many requests were refused because too much of their client waited.

@@ -17,10 +17,12 @@ extension StreamClients {
         } catch {
             // An alert may say why.
             output.sendCiphertext(of: channel, to: client)
-            if !wasOpen { secureCounts.failedHandshakes &+= 1 }
+            if !wasOpen { secureCounts.noteFailedHandshake(error) }
             client.isBroken = true
             return
         }
+        // Where there was something to say, there was something to compute.
+        if !wasOpen, channel.isOpen || channel.stream.outgoingCount > 0 { noteHandshakeStep() }
         if channel.isOpen, !wasOpen { secureCounts.noteHandshake(channel) }
         output.sendCiphertext(of: channel, to: client)
         if byteCount > 0 {
@@ -134,6 +136,14 @@ extension SecureCounts {
         case .https: https &+= 1
         }
         if channel.stream.isResumed { resumed &+= 1 }
+    }
+
+    /// Counts a handshake that came to nothing.
+    fileprivate mutating func noteFailedHandshake(_ error: SecureChannelError) {
+        switch error {
+        case .handshakeTooLong: overlongHandshakes &+= 1
+        case .handshake, .noHTTP2, .broken: failedHandshakes &+= 1
+        }
     }
 
     /// Counts what became of a client's requests.
