@@ -21,6 +21,7 @@ class Run:
     label: str  # "7 roaming over IPv4"
     body: Callable[[], None]  # raises CheckFailure when the check fails
     exclusive: bool = False  # never beside another one
+    waits: bool = False  # spends its time waiting, so that any number of its kind can run side by side
 
 
 class Runner:
@@ -29,7 +30,8 @@ class Runner:
     def __init__(self, prefix: str, jobs: int, log_directory: Optional[str] = None, measures_time: bool = False):
         """`prefix` starts the names of all namespaces that the runs make: what is left of them is removed at the end.
         `jobs` quiet runs go on at a time. Of a suite that measures time, what fails beside others is run once more
-        alone, and that counts: on a machine that is busy the clock that measures may be the one that is late."""
+        alone, or with others that wait, and that counts: on a machine that is busy the clock that measures may be the
+        one that is late."""
         self._prefix = prefix
         self._jobs = max(1, jobs)
         self._log_directory = log_directory
@@ -49,8 +51,13 @@ class Runner:
             quiet = [run for run in runs if not run.exclusive]
             with concurrent.futures.ThreadPoolExecutor(self._jobs) as pool:
                 list(pool.map(lambda run: self._execute_one(run, self._measures_time), quiet))
+            waiting = [run for run in self._again if run.waits]
+            if waiting:
+                with concurrent.futures.ThreadPoolExecutor(len(waiting)) as pool:
+                    list(pool.map(self._execute_one, waiting))
             for run in self._again:
-                self._execute_one(run)
+                if not run.waits:
+                    self._execute_one(run)
             for run in runs:
                 if run.exclusive:
                     self._execute_one(run)

@@ -72,4 +72,4 @@ def _run(check: Check, prefix: str, command: "list[str]", logs: str) -> Run:
         with Rig(prefix, command, logs, **check.options) as rig:
             check.body(rig)
 
-    return Run(f"{check.identifier} {check.title}", body, check.loud)
+    return Run(f"{check.identifier} {check.title}", body, check.loud, check.is_long)
