@@ -223,6 +223,9 @@ struct RandomHost {
         isBatch = true
         note(rig.handle(events))
         isBatch = false
+        // Of several stops the last ones may still wait when those before them were answered.
+        let hasStop = events.contains { if case .stop = $0 { true } else { false } }
+        if hasStop, rig.status == .disconnecting { openStops = max(openStops, 1) }
     }
 
     // MARK: What is asked for
