@@ -252,8 +252,6 @@ public struct PacketTunnelProvider: Sendable {
             case .held: break
             case .refuse: emit(.reply(id, .tooManyAskers))
             }
-        case .unknown:
-            emit(.reply(id, .unknownMessage))
         }
     }
 

@@ -45,7 +45,7 @@ extension RunDaemon {
         case .pauseDevice: isDevicePaused = true
         case .resumeDevice: isDevicePaused = false
 
-        case .reply(let id, let reply): note(messages.reply(id, line(for: reply), loop))
+        case .reply(let id, let answer): reply(id, answer)
         case .log(let level, let message):
             // Without an interface it speaks of a tunnel that is not there.
             if name != nil { log.write(message, importance: level) }
@@ -217,36 +217,6 @@ extension RunDaemon {
         resolution.start(
             EndpointName(host: NAT64Prefix.wellKnownName, port: 0), id: id.rawValue,
             deadline: HostClock.now() + .seconds(5))
-    }
-
-    // MARK: The status
-
-    private mutating func line(for reply: PacketTunnelProvider.AppMessageReply) -> String {
-        switch reply {
-        case .status(let status): statusText(status).json.text + "\n"
-        case .unknownMessage: AppMessageText.failure("this message is not known")
-        case .tooManyAskers: AppMessageText.failure("too many programs wait for a change")
-        }
-    }
-
-    private mutating func statusText(_ status: TunnelStatus) -> StatusText {
-        var text = StatusText(status: status, interfaceName: name?.string, table: applied?.table)
-        switch interface {
-        case .none: break
-        case .some(let interface):
-            text.maximumTransmissionUnit = interface.maximumTransmissionUnit
-            text.offloads = interface.offloadState
-            text.workers = interface.workerCount
-        }
-        text.dns = dns?.status()
-        text.resolverKeeper = resolverKeeper
-        withDeviceIfAny { device in
-            text.listenPort = device.listenPort == 0 ? nil : device.listenPort
-            text.firewallMark = device.firewallMark
-            text.peers = device.snapshots
-            text.drops = DropReason.allCases.map { ($0, device.drops[$0]) }.filter { $0.1 > 0 }
-        }
-        return text
     }
 }
 

@@ -342,20 +342,6 @@ public struct RunDaemon: ~Copyable {
         withDeviceIfAny { $0.publicKey(of: peer) } ?? nil
     }
 
-    // MARK: Programs
-
-    mutating func note(_ outcome: AppMessageServer.Outcome) {
-        switch outcome {
-        case .nothing: break
-        case .message(let id, let message): tell(.appMessage(id, message))
-        case .request(let id, let request): note(messages.reply(id, line(for: request), loop))
-        case .queries(let id, let request): answer(id, request)
-        case .left(let id):
-            watchers.leave(id)
-            tell(.appLeft(id))
-        }
-    }
-
     // MARK: The end
 
     private mutating func close() {

@@ -139,7 +139,7 @@ struct RandomHost {
         let current = rig.provider.currentStatus.revision
         let known = [nil, current, current, current, current &- 1][generator.below(5)]
         let limit = Interval.seconds([0, 1, 30, 10_000][generator.below(4)])
-        handle(.appMessage(id, generator.below(16) == 0 ? .unknown : .status(after: known, timeLimit: limit)))
+        handle(.appMessage(id, .status(after: known, timeLimit: limit)))
     }
 
     private mutating func leave() {
