@@ -1,16 +1,9 @@
 import ByteAccess
 import DNSMessage
 import LDNSMessage
-
-/// Something that a test needs is not there. Views cannot be handed to `#require`, since they cannot leave their scope.
-struct Absent: Error {}
+import TestSupport
 
 extension [UInt8] {
-    /// The bytes of a span.
-    init(_ span: RawSpan) {
-        self = (0..<span.byteCount).map { span.uint8(at: $0) }
-    }
-
     /// The two bytes at an offset as a number.
     func number(at offset: Int) -> UInt16 { UInt16(self[offset]) << 8 | UInt16(self[offset + 1]) }
 }
