@@ -71,21 +71,20 @@ def pipelined(transport: StreamTransport) -> None:
 @check_by_streams("C4", "an answer and its length leave in one segment and one record")
 def in_one_piece(transport: StreamTransport) -> None:
     transport.run()
-    with PacketCapture(transport.testbed.network, "lo") as capture:
-        with transport.answered_client() as client:
-            lengths = [2 + len(client.exchange(dns_wire.query(name)).bytes)
-                       for name in ("first.example", "first.example", "localhost", "second.example")]
-            transport.expect_units(client, len(lengths))
+    with PacketCapture(transport.testbed.network, "lo") as capture, transport.answered_client() as client:
+        lengths = [2 + len(client.exchange(dns_wire.query(name)).bytes)
+                   for name in ("first.example", "first.example", "localhost", "second.example")]
+        transport.expect_units(client, len(lengths))
 
         def beyond() -> "list[int]":
             """By how much the last segments are longer than the answers."""
             return [sent - length for sent, length in zip(_segments(capture, transport.port)[-len(lengths):], lengths)]
 
-        # Each record has a header and a tag of its own.
+        # Each record has a header and a tag of its own. The connection is still open: its end is a record too.
         wait_until(lambda: len(found := beyond()) == len(lengths) and len(set(found)) == 1 and 0 <= found[0] < 64,
                    "a segment for each answer", detail=lambda: (_segments(capture, transport.port), lengths))
-    if transport.name == "TCP":
-        expect_equal(_segments(capture, transport.port), lengths, "the lengths of the segments")
+        if transport.name == "TCP":
+            expect_equal(_segments(capture, transport.port), lengths, "the lengths of the segments")
 
 
 def _segments(capture: PacketCapture, from_port: int) -> "list[int]":
