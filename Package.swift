@@ -18,7 +18,7 @@ func module(_ name: String, layer: String, dependencies: [Target.Dependency] = [
 /// The tests of a module, at `Tests/<layer>/<name>Tests`.
 func tests(_ name: String, layer: String, dependencies: [Target.Dependency]) -> Target {
     .testTarget(
-        name: "\(name)Tests", dependencies: dependencies, path: "Tests/\(layer)/\(name)Tests",
+        name: "\(name)Tests", dependencies: dependencies + ["TestSupport"], path: "Tests/\(layer)/\(name)Tests",
         swiftSettings: settings)
 }
 
@@ -38,6 +38,9 @@ var targets: [Target] = [
     module(
         "SimulatedHost", layer: "Hosts",
         dependencies: ["ByteAccess", "IPPacket", "Provider", "WireGuard", "PacketTunnel"]),
+
+    // What tests have in common; no product has it.
+    .target(name: "TestSupport", dependencies: ["ByteAccess"], path: "Tests/TestSupport", swiftSettings: settings),
 
     tests("IPPacket", layer: "Formats", dependencies: ["ByteAccess", "IPPacket"]),
     tests("Provider", layer: "Cores", dependencies: ["IPPacket", "Provider"]),

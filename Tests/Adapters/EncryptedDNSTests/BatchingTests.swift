@@ -3,6 +3,7 @@ import DNSProxy
 import EncryptedDNS
 import Provider
 import SecureStream
+import TestSupport
 import Testing
 
 /// Queries of one turn leave together: a host sends them with one call.

@@ -1,6 +1,7 @@
 import ByteAccess
 import DNSMessage
 import EncryptedDNS
+import TestSupport
 import Testing
 
 /// The statuses of RFC 8484, and what bounds a client. Requests are written frame by frame, and responses read in the same way.

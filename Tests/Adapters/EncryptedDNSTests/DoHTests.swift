@@ -3,6 +3,7 @@ import DNSProxy
 import EncryptedDNS
 import Provider
 import SecureStream
+import TestSupport
 import Testing
 
 /// Requests as RFC 8484 wants them, against a server that speaks HTTP/2 frame by frame.

@@ -4,6 +4,7 @@ import DNSProxy
 import EncryptedDNS
 import Provider
 import SecureStream
+import TestSupport
 import Testing
 
 @Suite struct DoTTests {

@@ -4,6 +4,7 @@ import Glibc
 import IPPacket
 import Provider
 import SecureStream
+import TestSupport
 import Testing
 
 /// unbound and dnsdist as servers for DNS over TLS and over HTTPS.

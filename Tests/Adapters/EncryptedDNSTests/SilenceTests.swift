@@ -2,6 +2,7 @@ import DNSProxy
 import EncryptedDNS
 import Provider
 import SecureStream
+import TestSupport
 import Testing
 
 /// Connections to servers that have gone without a word: found within the deadline of the first query that meets the silence.

@@ -1,6 +1,7 @@
 import ByteAccess
 import DNSMessage
 import LDNSMessage
+import TestSupport
 import Testing
 
 /// Our view and ldns read the same messages.

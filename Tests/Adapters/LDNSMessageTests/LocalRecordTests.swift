@@ -2,6 +2,7 @@ import ByteAccess
 import DNSMessage
 import IPPacket
 import LDNSMessage
+import TestSupport
 import Testing
 
 @Suite struct LocalRecordTests {

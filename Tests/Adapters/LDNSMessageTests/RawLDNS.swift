@@ -1,4 +1,5 @@
 import CLDNS
+import TestSupport
 
 /// ldns without our view in front of it.
 enum RawLDNS {

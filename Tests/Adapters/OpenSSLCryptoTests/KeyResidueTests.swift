@@ -1,6 +1,7 @@
 import ByteAccess
 import Glibc
 import OpenSSLCrypto
+import TestSupport
 import Testing
 
 @testable import WireGuard

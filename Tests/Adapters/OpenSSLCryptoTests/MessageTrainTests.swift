@@ -1,5 +1,6 @@
 import ByteAccess
 import OpenSSLCrypto
+import TestSupport
 import Testing
 import WireGuard
 

@@ -1,5 +1,6 @@
 import ByteAccess
 import OpenSSLCrypto
+import TestSupport
 import Testing
 import WireGuard
 
@@ -36,8 +37,8 @@ import WireGuard
         ),
     ])
     func `the products of section 5.2 come out`(scalar: String, coordinate: String, product: String) {
-        let (secret, isUsable) = secret([UInt8](hexadecimal: scalar), [UInt8](hexadecimal: coordinate))
-        #expect(secret == [UInt8](hexadecimal: product))
+        let (secret, isUsable) = secret(hex(scalar), hex(coordinate))
+        #expect(secret == hex(product))
         #expect(isUsable)
     }
 
@@ -54,18 +55,18 @@ import WireGuard
             (scalar, coordinate) = (product, scalar)
             if round == 1 {
                 #expect(
-                    scalar == [UInt8](hexadecimal: "422C8E7A6227D7BCA1350B3E2BB7279F7897B87BB6854B783C60E80311AE3079"))
+                    scalar == hex("422C8E7A6227D7BCA1350B3E2BB7279F7897B87BB6854B783C60E80311AE3079"))
             }
         }
-        #expect(scalar == [UInt8](hexadecimal: "684CF59BA83309552800EF566F2F4D3C1C3887C49360E3875F2EB94D99532C51"))
+        #expect(scalar == hex("684CF59BA83309552800EF566F2F4D3C1C3887C49360E3875F2EB94D99532C51"))
     }
 
     @Test func `the key exchange of section 6.1 comes out on both sides`() {
-        let alice = [UInt8](hexadecimal: "77076D0A7318A57D3C16C17251B26645DF4C2F87EBC0992AB177FBA51DB92C2A")
-        let bob = [UInt8](hexadecimal: "5DAB087E624A8A4B79E17F8B83800EE66F3BB1292618B6FD1C2F8B27FF88E0EB")
-        let alicePublic = [UInt8](hexadecimal: "8520F0098930A754748B7DDCB43EF75A0DBF3A0D26381AF4EBA4A98EAA9B4E6A")
-        let bobPublic = [UInt8](hexadecimal: "DE9EDB7D7B7DC1B4D35B61C2ECE435373F8343C85B78674DADFC7E146F882B4F")
-        let shared = [UInt8](hexadecimal: "4A5D9D5BA4CE2DE1728E3BF480350F25E07E21C947D19E3376F09B3C1E161742")
+        let alice = hex("77076D0A7318A57D3C16C17251B26645DF4C2F87EBC0992AB177FBA51DB92C2A")
+        let bob = hex("5DAB087E624A8A4B79E17F8B83800EE66F3BB1292618B6FD1C2F8B27FF88E0EB")
+        let alicePublic = hex("8520F0098930A754748B7DDCB43EF75A0DBF3A0D26381AF4EBA4A98EAA9B4E6A")
+        let bobPublic = hex("DE9EDB7D7B7DC1B4D35B61C2ECE435373F8343C85B78674DADFC7E146F882B4F")
+        let shared = hex("4A5D9D5BA4CE2DE1728E3BF480350F25E07E21C947D19E3376F09B3C1E161742")
         #expect(publicKey(of: alice) == alicePublic)
         #expect(publicKey(of: bob) == bobPublic)
         #expect(secret(alice, bobPublic) == (shared, true))
@@ -106,7 +107,7 @@ import WireGuard
         "EEFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFF",
     ])
     func `a public key of low order is refused and gives zeros`(publicKey: String) {
-        let (secret, isUsable) = secret([UInt8](1...32), [UInt8](hexadecimal: publicKey))
+        let (secret, isUsable) = secret([UInt8](1...32), hex(publicKey))
         #expect(!isUsable)
         #expect(secret == [UInt8](repeating: 0, count: 32))
     }

@@ -1,6 +1,7 @@
 import ByteAccess
 import CLibSSL
 import SecureStream
+import TestSupport
 import Testing
 
 /// What clients may send before the handshake is done, and instead of data behind it.

@@ -1,6 +1,7 @@
 import ByteAccess
 import Glibc
 import SecureStream
+import TestSupport
 import Testing
 
 /// Certificates and keys that a server is given in memory, and what it does with clients.

@@ -1,6 +1,7 @@
 import ByteAccess
 import IPPacket
 import SecureStream
+import TestSupport
 import Testing
 
 @Suite struct TLSStreamTests {

@@ -1,6 +1,7 @@
 import ByteAccess
 import IPPacket
 import SecureStream
+import TestSupport
 import Testing
 
 /// Each server that must not be trusted is refused for the right reason, and gets no byte of the application.

@@ -1,6 +1,7 @@
 import ByteAccess
 import CLibSSL
 import SecureStream
+import TestSupport
 import Testing
 
 /// Servers that OpenSSL only plays when it is told to have no standards: made of libssl itself, without the module under test.

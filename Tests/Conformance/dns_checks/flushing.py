@@ -52,11 +52,11 @@ def wrong(testbed: DNSTestbed) -> None:
     daemon = testbed.run()
     expect("not a name" in _flush(testbed, daemon, "a..b", status=2), "a name that is none")
     expect("one name" in _flush(testbed, daemon, "a.example", "b.example", status=2), "two names")
-    for line in ('{"flushDNS": {"name": 7}}', '{"flushDNS": {"names": "a"}}', '{"flushDNS": 1}',
-                 '{"flushDNS": {"name": "a..b"}}'):
+    for line, word in (('{"flushDNS": {"name": 7}}', "domain name"), ('{"flushDNS": {"names": "a"}}', "names"),
+                       ('{"flushDNS": 1}', "object"), ('{"flushDNS": {"name": "a..b"}}', "domain name")):
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
             connection.settimeout(10)
             connection.connect(daemon.socket)
             connection.sendall(line.encode() + b"\n")
             answer = json.loads(connection.makefile().readline())
-        expect("error" in answer, f"{line} is answered with {answer}")
+        expect(word in answer.get("error", ""), f"{line} is answered with {answer}")

@@ -1,140 +1,17 @@
-"""Clients by TLS: records, pipelining, ends, keepalive, padding, and how they shake hands (RFC 7858, RFC 9325)."""
+"""Clients by TLS: how many, padding, and how they shake hands (RFC 7858, RFC 9325)."""
 
 import errno
 import socket
 import ssl
-import struct
 
 import dns_wire
 from dns_checks.registry import check
-from dns_checks.shape import expect_addresses, expect_code, expect_shape
+from dns_checks.shape import expect_addresses
 from dns_client import framed
 from dns_secure_client import SERVER, SecureListening, query
 from dns_testbed import DNSTestbed
-from dns_upstream import Reply, messages, scripts
-from dns_wire import FORMERR, NOTIMP, NXDOMAIN, REFUSED
+from dns_upstream import messages, scripts
 from waiting import CheckFailure, expect, expect_equal, pause, wait_until
-
-
-@check("C1.tls", "messages are read whatever the records and segments: of one octet each, several messages in one")
-def records(testbed: DNSTestbed) -> None:
-    listening = SecureListening(testbed)
-    listening.run()
-    for family in (4, 6):
-        for version in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3):
-            for record, piece in ((1, 0), (0, 1), (1, 7), (0, 0), (3, 11)):
-                queries = [dns_wire.query(f"host{number}.example", edns=dns_wire.opt() if number % 2 else None)
-                           for number in range(5)]
-                with listening.tls(family, context=listening.context("dot", version=version)) as client:
-                    client.send_bytes(framed(*queries), record, piece)
-                    answers = {answer.identifier: answer for answer in (client.receive() for _ in queries)}
-                    for one in queries:
-                        answer = answers.get(int.from_bytes(one[:2], "big"))
-                        expect(answer is not None, f"records of {record} and segments of {piece}: no answer")
-                        expect_addresses(expect_shape(one, answer), "192.0.2.1")
-
-
-@check("C2.tls", "the connection stays open after an answer, an error, a blocked one and one from the cache")
-def stays_open(testbed: DNSTestbed) -> None:
-    testbed.upstream.script = lambda received: (
-        messages.answer(received.query, code=2) if received.name.startswith("fails") else scripts.usual(received.query))
-    listening = SecureListening(testbed)
-    listening.run(rules=["||blocked.example^"])
-    with listening.tls() as client:
-        for _ in range(3):
-            expect_addresses(client.exchange(dns_wire.query("good.example")), "192.0.2.1")
-            expect_code(client.exchange(dns_wire.query("fails.example")), 2)
-            expect_addresses(client.exchange(dns_wire.query("blocked.example")), "0.0.0.0")
-            expect_code(client.exchange(dns_wire.query("good.example", flags=0x7800)), NOTIMP)
-            twice = dns_wire.header(1, dns_wire.RD, 2) + dns_wire.question("a.example") * 2
-            expect_code(client.exchange(twice), FORMERR)
-            expect_code(client.exchange(dns_wire.query("invalid")), NXDOMAIN)
-
-
-@check("C3.tls", "pipelined queries are all answered, more than may wait at a time too; a slow one holds up no other",
-       lasts=2)
-def pipelined(testbed: DNSTestbed) -> None:
-    testbed.upstream.script = lambda received: Reply(
-        scripts.usual(received.query), after=1.5 if received.name.startswith("slow") else 0)
-    listening = SecureListening(testbed)
-    listening.run()
-    with listening.tls() as client:
-        queries = [dns_wire.query("slow.example", identifier=0)]
-        queries += [dns_wire.query(f"host{number}.example", identifier=number) for number in range(1, 500)]
-        client.send(*queries)
-        order = []
-        for _ in queries:
-            answer = client.receive()
-            order.append(answer.identifier)
-            expect(answer.identifier < len(queries), f"an answer to nothing that was asked: {answer}")
-            expect_addresses(expect_shape(queries[answer.identifier], answer), "192.0.2.1")
-        expect_equal(sorted(order), list(range(len(queries))), "the IDs of the answers")
-        expect_equal(order[-1], 0, "the last answer, that to the slow query,")
-
-
-@check("C4.tls", "an answer and its length leave in one record")
-def one_record(testbed: DNSTestbed) -> None:
-    listening = SecureListening(testbed)
-    listening.run()
-    # In this version tickets come within the handshake: each record of data is an answer's.
-    with listening.tls(context=listening.context("dot", version=ssl.TLSVersion.TLSv1_2)) as client:
-        for count, name in enumerate(("first.example", "first.example", "localhost", "second.example"), start=1):
-            client.exchange(dns_wire.query(name))
-            expect_equal(client.records, count, "the records that came")
-
-
-@check("C5.tls", "lengths of 0 to 11 end the connection or get an answer, 65,535 octets are taken")
-def odd_lengths(testbed: DNSTestbed) -> None:
-    listening = SecureListening(testbed)
-    listening.run()
-    for length in range(12):
-        with listening.tls() as client:
-            client.send_bytes(framed(bytes(length)))
-            client.send_bytes(framed(dns_wire.query("localhost")))
-            data = client.receive_bytes()
-            expect(data is not None, f"a message of {length} octets blocks the connection")
-            if data:
-                answer = dns_wire.Message.checked(data)
-                expect(answer.addresses == ["127.0.0.1"] or answer.code == FORMERR,
-                       f"after {length} octets came {answer}")
-    for filler in (b"\0", b"\xff", b"\x01"):
-        with listening.tls() as client:
-            client.send_bytes(framed(b"\xab\xcd\x01\x00\x00\x01" + filler * 65529))
-            codes = (FORMERR, NOTIMP, REFUSED) if filler == b"\0" else (FORMERR,)
-            expect_code(client.receive(), *codes, what="the answer to 65,535 octets")
-            expect_addresses(client.exchange(dns_wire.query("localhost")), "127.0.0.1")
-
-
-@check("C6.tls", "who shakes hands for too long, or sends half a query or nothing, is sent away", lasts=2)
-def idle(testbed: DNSTestbed) -> None:
-    listening = SecureListening(testbed)
-    daemon = listening.run(clientIdleSeconds=1.5)
-    silent = testbed.network.socket(socket.AF_INET, socket.SOCK_STREAM)
-    silent.connect(("127.0.0.1", 853))
-    halfway = testbed.network.socket(socket.AF_INET, socket.SOCK_STREAM)
-    halfway.connect(("127.0.0.1", 853))
-    halfway.sendall(b"\x16\3\1\2\0\1\0\1\xfc\3\3")
-    # A ClientHello that says to have 128 KiB.
-    greedy = testbed.network.socket(socket.AF_INET, socket.SOCK_STREAM)
-    greedy.connect(("127.0.0.1", 853))
-    greedy.sendall(b"\x16\3\1\x40\0\1\1\xff\xff\3\3")
-    with listening.tls() as idler, listening.tls() as half:
-        half.send_bytes(framed(dns_wire.query("localhost"))[:20])
-        expect_addresses(idler.exchange(dns_wire.query("localhost")), "127.0.0.1")
-        for one in (idler, half):
-            one.expect_end(5)
-    for one in (silent, halfway, greedy):
-        one.settimeout(5)
-        while True:
-            try:
-                if not one.recv(4096):
-                    break
-            except ConnectionResetError:
-                break
-            except socket.timeout:
-                raise CheckFailure("a connection that never shook hands is open after 5 s") from None
-        one.close()
-    wait_until(lambda: daemon.status()["dns"]["clients"]["tcp"]["connected"] == 0, "all clients being gone", 10)
 
 
 @check("C6.tls-many", "many clients by TLS are too many together with those by TCP, and take memory within bounds")
@@ -228,55 +105,6 @@ def slow_handshakes(testbed: DNSTestbed) -> None:
     grown = daemon.memory() - before
     expect(grown < 8 << 20, f"handshakes that are not done take {grown >> 10} KiB of memory")
     expect_addresses(testbed.ask("localhost"), "127.0.0.1")
-
-
-@check("C7.tls", "a client that has said all it wants gets the answers that are still to come")
-def half_closed(testbed: DNSTestbed) -> None:
-    testbed.upstream.script = scripts.late(0.5)
-    listening = SecureListening(testbed)
-    listening.run()
-    for number, end in enumerate((lambda one: one.say_end(), lambda one: one.socket.shutdown(socket.SHUT_WR))):
-        with listening.tls() as client:
-            queries = {one: dns_wire.query(f"host{one}-{number}.example", identifier=one) for one in range(5)}
-            client.send(*queries.values())
-            end(client)
-            for _ in range(5):
-                answer = client.receive()
-                expect_addresses(expect_shape(queries.pop(answer.identifier), answer), "192.0.2.1")
-            client.expect_end(5)
-
-
-@check("C8.tls", "keepalive is answered by TLS to who asks, and never by HTTPS")
-def keepalive(testbed: DNSTestbed) -> None:
-    listening = SecureListening(testbed)
-    listening.run(clientIdleSeconds=12.5)
-    asking = dns_wire.opt(options=dns_wire.option(dns_wire.KEEPALIVE))
-    with listening.tls() as client, listening.https() as web:
-        for name in ("keep.example", "keep.example", "localhost", "invalid"):
-            answer = client.exchange(dns_wire.query(name, edns=asking))
-            expect_equal(answer.edns.options, ((dns_wire.KEEPALIVE, struct.pack(">H", 125)),), f"the options for {name}")
-            answer = client.exchange(dns_wire.query(name, edns=dns_wire.opt()))
-            expect_equal(answer.edns.options, (), f"the options for {name} to who does not ask")
-            answer = web.ask(query(name, edns=asking)).message
-            expect_equal(answer.edns.options, (), f"the options for {name} by HTTPS")
-
-
-@check("C9.tls", "clients that go away in the middle leave nothing behind", lasts=2)
-def resets(testbed: DNSTestbed) -> None:
-    testbed.upstream.script = scripts.late(0.5)
-    listening = SecureListening(testbed)
-    daemon = listening.run()
-    for number in range(40):
-        client = listening.tls() if number % 2 else listening.https()
-        if number % 2:
-            client.send(dns_wire.query(f"gone{number}.example"))
-        else:
-            client.post(query(f"gone{number}.example"))
-            client.push()
-        client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        client.socket.close()
-    wait_until(lambda: daemon.status()["dns"]["clients"]["tcp"]["connected"] == 0, "all clients being gone", 10)
-    wait_until(lambda: daemon.status()["dns"]["waiting"] == 0, "nobody waiting any more", 10)
 
 
 @check("D11.listener", "answers by TLS and HTTPS are padded to 468 octets for who pads, and no others (RFC 8467 §4.1)")

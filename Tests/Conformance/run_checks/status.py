@@ -189,8 +189,13 @@ def control_socket(testbed: DaemonTestbed) -> None:
         site.instance.configuration, check=False)
     expect_equal(refused.returncode, 1, "the status for another user")
     expect("Permission denied" in refused.stderr, f"another user is told: {refused.stderr}")
-    for request in ("nonsense", "{}", '{"status": {"after": -1}}', '{"status": {"x": 1}}', "[" * 500, '{"stop": {}}'):
-        expect("error" in site.instance.ask(request), f"{request!r} is not refused")
+    for request, words in (
+            ("nonsense", ["not JSON"]), ("{}", ["status", "queries", "flushDNS"]), ("[" * 500, ["not JSON"]),
+            ('{"stop": {}}', ["stop", "status", "queries", "flushDNS"]),
+            ('{"status": {"after": -1}}', ["status.after", "whole number"]),
+            ('{"status": {"x": 1}}', ["x", "after", "timeLimitSeconds"])):
+        answer = site.instance.ask(request).get("error", "")
+        expect(all(word in answer for word in words), f"{request!r} is answered with {answer!r}")
     with site.instance.connect() as connection:
         try:
             connection.sendall(b"x" * 100_000)

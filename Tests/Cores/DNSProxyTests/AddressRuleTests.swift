@@ -1,6 +1,7 @@
 import DNSMessage
 import DNSProxy
 import IPPacket
+import TestSupport
 import Testing
 
 @Suite("Rules about addresses")

@@ -1,17 +1,9 @@
 import ByteAccess
 import DNSMessage
 import LDNSMessage
-
-/// Something that a test needs is not there. Views cannot be handed to `#require`, since they cannot leave their scope.
-struct Absent: Error {}
+import TestSupport
 
 extension [UInt8] {
-    /// The bytes of a span.
-    init(_ span: RawSpan) {
-        // In one copy: what tests do at random does this millions of times, and is built without optimization.
-        self = unsafe span.withUnsafeBytes { unsafe Array($0) }
-    }
-
     /// The two bytes at an offset as a number.
     func number(at offset: Int) -> UInt16 { UInt16(self[offset]) << 8 | UInt16(self[offset + 1]) }
 }

@@ -1,6 +1,7 @@
 import DNSMessage
 import DNSProxy
 import Provider
+import TestSupport
 import Testing
 
 @Suite("Cache")

@@ -2,6 +2,7 @@ import ByteAccess
 import DNSMessage
 import DNSProxy
 import Provider
+import TestSupport
 import Testing
 
 @Suite("Client subnets that are passed on (RFC 7871)")

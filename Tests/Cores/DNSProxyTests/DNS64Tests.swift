@@ -2,6 +2,7 @@ import DNSMessage
 import DNSProxy
 import IPPacket
 import Provider
+import TestSupport
 import Testing
 
 @Suite("IPv6 addresses for names that have none")

@@ -2,6 +2,7 @@ import ByteAccess
 import DNSMessage
 import DNSProxy
 import Provider
+import TestSupport
 import Testing
 
 @Suite("Hosts files")

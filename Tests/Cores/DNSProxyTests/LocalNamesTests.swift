@@ -4,6 +4,7 @@ import DNSProxy
 import IPPacket
 import LDNSMessage
 import Provider
+import TestSupport
 import Testing
 
 @Suite("Local records")

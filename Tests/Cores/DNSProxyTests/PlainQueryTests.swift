@@ -1,6 +1,7 @@
 import ByteAccess
 import DNSMessage
 import Provider
+import TestSupport
 import Testing
 
 @testable import DNSProxy

@@ -2,6 +2,7 @@ import DNSMessage
 import DNSProxy
 import IPPacket
 import Provider
+import TestSupport
 import Testing
 
 @Suite("Local names, rules and blocked answers")

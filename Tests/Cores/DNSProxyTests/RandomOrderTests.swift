@@ -3,6 +3,7 @@ import DNSMessage
 import DNSProxy
 import IPPacket
 import Provider
+import TestSupport
 import Testing
 
 @Suite("Any order of events")

@@ -4,6 +4,7 @@ import DNSProxy
 import IPPacket
 import LDNSMessage
 import Provider
+import TestSupport
 import Testing
 
 /// A provider with a clock that stands still until it is told, and servers that say what a test has them say.

@@ -1,4 +1,5 @@
 import Provider
+import TestSupport
 import Testing
 
 @Suite("Apple's names and numbers")

@@ -1,6 +1,7 @@
 import ByteAccess
 import DNSMessage
 import IPPacket
+import TestSupport
 import Testing
 
 /// Messages that are built from a model read back as the model.

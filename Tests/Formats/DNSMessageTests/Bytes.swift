@@ -1,37 +1,6 @@
 import ByteAccess
 import DNSMessage
-
-/// The bytes that hexadecimal digits spell; white space separates nothing.
-func hex(_ digits: String) -> [UInt8] {
-    let digits = digits.filter { !$0.isWhitespace }.compactMap(\.hexDigitValue)
-    return stride(from: 0, to: digits.count - 1, by: 2).map { UInt8(digits[$0] << 4 | digits[$0 + 1]) }
-}
-
-extension [UInt8] {
-    /// Lets `body` change the bytes in place.
-    mutating func edit<Result, Failure: Error>(
-        _ body: (inout MutableRawSpan) throws(Failure) -> Result
-    ) throws(Failure) -> Result {
-        var span = mutableSpan
-        var octets = span.mutableOctets
-        return try body(&octets)
-    }
-
-    /// The bytes of a span.
-    init(_ span: RawSpan) {
-        // In one copy: what tests do at random does this millions of times, and is built without optimization.
-        self = unsafe span.withUnsafeBytes { unsafe Array($0) }
-    }
-}
-
-/// What `body` writes into a buffer of `size` bytes; it returns how many.
-func written(size: Int = 65_535, _ body: (inout MutableRawSpan) throws -> Int) rethrows -> [UInt8] {
-    var buffer = [UInt8](repeating: 0xEE, count: size)
-    var span = buffer.mutableSpan
-    var octets = span.mutableOctets
-    let count = try body(&octets)
-    return Array(buffer[..<count])
-}
+import TestSupport
 
 /// A query for a name in presentation form, as the model of the tests has it: octet by octet, with nothing of the code under test but
 /// the name.
@@ -105,9 +74,6 @@ func echoError(_ bytes: [UInt8]) -> DNSMessageError? {
         return error
     }
 }
-
-/// Something that a test needs is not there. Views cannot be handed to `#require`, since they cannot leave their scope.
-struct Absent: Error {}
 
 /// The bytes of a span; nil when there is none.
 func bytesOf(_ span: RawSpan?) -> [UInt8]? {

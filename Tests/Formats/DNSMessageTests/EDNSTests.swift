@@ -1,6 +1,7 @@
 import ByteAccess
 import DNSMessage
 import IPPacket
+import TestSupport
 import Testing
 
 @Suite struct EDNSTests {

@@ -1,5 +1,6 @@
 import ByteAccess
 import DNSMessage
+import TestSupport
 import Testing
 
 /// A trap would end the test process: the tests of cut and changed messages pass by getting to their end.

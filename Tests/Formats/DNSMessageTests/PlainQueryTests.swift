@@ -1,5 +1,6 @@
 import ByteAccess
 import DNSMessage
+import TestSupport
 import Testing
 
 @Suite("Plain queries")

@@ -1,4 +1,5 @@
 import DNSMessage
+import TestSupport
 import Testing
 
 /// A message that is in order.

@@ -1,5 +1,6 @@
 import ByteAccess
 import DNSMessage
+import TestSupport
 import Testing
 
 /// What an edit leaves of SVCB and HTTPS records, compared with what RFC 9460 says and with a model that is written here.

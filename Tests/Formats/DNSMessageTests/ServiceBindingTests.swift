@@ -1,6 +1,7 @@
 import ByteAccess
 import DNSMessage
 import IPPacket
+import TestSupport
 import Testing
 
 /// The vectors of RFC 9460, appendix D.

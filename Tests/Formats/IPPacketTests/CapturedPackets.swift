@@ -1,3 +1,5 @@
+import TestSupport
+
 /// Packets that two Linux 6 network stacks sent each other over a veth pair, with checksum offload switched off.
 enum CapturedPackets {
     static let udpIPv4 = hex(

@@ -1,6 +1,7 @@
 import ByteAccess
 import Glibc
 import IPPacket
+import TestSupport
 import Testing
 
 @Suite struct IPAddressTests {

@@ -1,5 +1,6 @@
 import ByteAccess
 import IPPacket
+import TestSupport
 import Testing
 
 /// A trap would end the test process: these tests pass by getting to their end.

@@ -1,5 +1,6 @@
 import ByteAccess
 import IPPacket
+import TestSupport
 import Testing
 
 @Suite struct PacketViewTests {
@@ -14,7 +15,7 @@ import Testing
         #expect(dontFragment)
         let isValid = view.hasValidHeaderChecksum
         #expect(isValid)
-        #expect(array(view.options) == hex("070708c000020100"))
+        #expect(Array(view.options) == hex("070708c000020100"))
         #expect(view.payload.byteCount == 15)
     }
 
@@ -96,7 +97,7 @@ import Testing
         #expect(datagram.sourcePort == 40_000)
         #expect(datagram.destinationPort == 9)
         #expect(datagram.checksum == 0)
-        #expect(array(datagram.payload) == [0x41, 0x42])
+        #expect(Array(datagram.payload) == [0x41, 0x42])
         for (length, error) in (0..<8).map({ ($0, .invalidTotalLength) }) + [(13, .truncated)]
             as [(UInt8, IPPacketError)]
         {
@@ -127,7 +128,7 @@ import Testing
         let isError = errorView.isError
         #expect(isError)
         #expect(errorView.echoIdentifier == nil)
-        #expect(array(errorView.body) == CapturedPackets.udpIPv4)
+        #expect(Array(errorView.body) == CapturedPackets.udpIPv4)
 
         let echo = CapturedPackets.echoRequestIPv6
         let echoPacket = try IPv6PacketView(checking: echo.span.octets)
@@ -151,8 +152,4 @@ private func hasValidHeaderChecksum(_ packet: [UInt8]) throws -> Bool {
 
 private func layout(_ packet: [UInt8]) throws -> PacketLayout {
     try PacketLayout(parsing: packet.span.octets)
-}
-
-private func array(_ bytes: RawSpan) -> [UInt8] {
-    bytes.byteOffsets.map { bytes.uint8(at: $0) }
 }

@@ -1,4 +1,5 @@
 import OpenMetrics
+import TestSupport
 import Testing
 
 @Suite("The text of OpenMetrics")

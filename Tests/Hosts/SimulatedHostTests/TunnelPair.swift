@@ -3,10 +3,13 @@ import IPPacket
 import OpenSSLCrypto
 import Provider
 import SimulatedHost
+import TestSupport
 import Testing
 
 @testable import WireGuard
 
+// Other tests have one of their own, whose numbers are the same.
+typealias SeededGenerator = SimulatedHost.SeededGenerator
 typealias TestNetwork = SimulatedNetwork<OpenSSLCryptography>
 typealias TestMachine = SimulatedMachine<OpenSSLCryptography>
 
@@ -19,12 +22,6 @@ func makePrimitives() -> OpenSSLCryptography {
 }
 
 func v4(_ a: UInt8, _ b: UInt8, _ c: UInt8, _ d: UInt8) -> IPAddress { .v4(IPv4Address(a, b, c, d)) }
-
-extension SeededGenerator {
-    mutating func bytes(_ count: Int) -> [UInt8] {
-        (0..<count).map { _ in UInt8(truncatingIfNeeded: next() as UInt64) }
-    }
-}
 
 extension SimulatedMachine where Primitives == OpenSSLCryptography {
     /// Gives the device a private key and returns the public one.

@@ -58,18 +58,3 @@ func writeText(_ text: String, to path: String, mode: mode_t = 0o600) throws {
     precondition(count == text.utf8.count, "a short write to a file")
     _ = try systemCall("fchmod") { fchmod(number, mode) }
 }
-
-/// Runs `body` with the path of a new, empty folder, which is removed afterwards with what is in it.
-func inTemporaryFolder<Result>(_ body: (String) throws -> Result) throws -> Result {
-    var template = Array("/tmp/sluice-test-XXXXXX".utf8CString)
-    let path = unsafe template.withUnsafeMutableBufferPointer { buffer -> String? in
-        guard let base = buffer.baseAddress, let made = unsafe mkdtemp(base) else { return nil }
-        return unsafe String(cString: made)
-    }
-    guard let path else { throw SystemCallError("mkdtemp", errno: errno) }
-    defer {
-        for name in ["sluice.json5", "wg0.conf", "output", "errors"] { _ = unsafe unlink("\(path)/\(name)") }
-        _ = unsafe rmdir(path)
-    }
-    return try body(path)
-}

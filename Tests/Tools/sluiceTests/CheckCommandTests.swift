@@ -2,6 +2,7 @@ import DNSProxy
 import Glibc
 import LinuxHost
 import PacketTunnel
+import TestSupport
 import Testing
 
 struct CheckCommandTests {

@@ -1,4 +1,5 @@
 import LinuxHost
+import TestSupport
 import Testing
 
 @testable import sluice

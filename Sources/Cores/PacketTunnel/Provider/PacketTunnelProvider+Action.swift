@@ -21,8 +21,6 @@ extension PacketTunnelProvider {
     public enum AppMessageReply: Equatable, Sendable {
         /// The status; the host adds what is counted.
         case status(TunnelStatus)
-        /// The message is not known.
-        case unknownMessage
         /// Too many requests are held already: ask later.
         case tooManyAskers
     }

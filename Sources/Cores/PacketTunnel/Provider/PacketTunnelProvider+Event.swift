@@ -51,13 +51,11 @@ extension PacketTunnelProvider {
         }
     }
 
-    /// What a program asks a running provider.
+    /// What a program asks a running provider. Who reads messages answers those that are none.
     public enum AppMessage: Equatable, Sendable {
         /// Send the status: when it is no longer the one with the revision `after`, and at the latest after `timeLimit`. Without
         /// a revision, or without time, at once.
         case status(after: UInt64?, timeLimit: Interval)
-        /// Something that this version does not know.
-        case unknown
     }
 
     /// What happened, for ``PacketTunnelProvider/handle(_:at:)-(Event,_)``.

@@ -171,8 +171,13 @@ public struct PacketTunnelProvider: Sendable {
         case .reload(let request): emit(.completeReload(request.id, .failure(.stopped(reason))))
         case .sleep, .wake, .appMessage, .appLeft, .memoryUsed: process(event, at: now)
         case .pathChanged(let path): note(path)
-        case .stop, .fail, .resolved, .remapped, .socketsOpened, .settingsApplied, .handshakeCompleted,
-            .handshakeGivenUp, .endpointChanged:
+        case .settingsApplied:
+            // What an earlier stop waits for is over, whoever else asks for one.
+            guard case .disconnecting = phase else { break }
+            cancelQueuedStart(becauseOf: reason)
+            process(event, at: now)
+        case .stop, .fail, .resolved, .remapped, .socketsOpened, .handshakeCompleted, .handshakeGivenUp,
+            .endpointChanged:
             break
         }
     }
@@ -247,8 +252,6 @@ public struct PacketTunnelProvider: Sendable {
             case .held: break
             case .refuse: emit(.reply(id, .tooManyAskers))
             }
-        case .unknown:
-            emit(.reply(id, .unknownMessage))
         }
     }
 

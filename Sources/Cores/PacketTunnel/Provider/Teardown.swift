@@ -15,10 +15,7 @@ struct Teardown: Sendable {
 
 extension PacketTunnelProvider {
     mutating func stop(_ reason: ProviderStopReason, at now: Instant) {
-        if let queuedStart {
-            emit(.completeStart(queuedStart.id, .stopped(reason)))
-            self.queuedStart = nil
-        }
+        cancelQueuedStart(becauseOf: reason)
         switch phase {
         case .disconnected:
             // Settings that resisted the last time are tried once more.
@@ -34,6 +31,13 @@ extension PacketTunnelProvider {
             teardown.isStopAsked = true
             phase = .disconnecting(teardown)
         }
+    }
+
+    /// Answers the start that waits for the tunnel to be down, if there is one: nothing comes of it.
+    mutating func cancelQueuedStart(becauseOf reason: ProviderStopReason) {
+        guard let queuedStart else { return }
+        emit(.completeStart(queuedStart.id, .stopped(reason)))
+        self.queuedStart = nil
     }
 
     /// The host cannot go on: the tunnel ends by itself.

@@ -1,6 +1,4 @@
-internal import ByteAccess
 internal import JSON5
-internal import Provider
 
 /// A daemon's answer to who asks for its log of queries.
 public struct QueryLogReport: Sendable {
@@ -14,10 +12,7 @@ public struct QueryLogReport: Sendable {
 
     /// Reads an answer.
     init(line: String) throws(StatusFailure) {
-        guard let value = try? JSON5Value(reading: line.utf8Span.span.octets), let root = JSONFields(value) else {
-            throw .notUnderstood
-        }
-        if let reason = root.string("error") { throw .refused(reason) }
+        let root = try ControlAnswer.fields(of: line)
         guard let next = root.number("next"), let queries = root.array("queries") else { throw .notUnderstood }
         self.next = next
         self.queries = queries
@@ -60,16 +55,5 @@ public struct QueryLogReport: Sendable {
 
     private static func milliseconds(_ microseconds: UInt64) -> String {
         "\(microseconds / 1_000).\(microseconds % 1_000 / 100) ms"
-    }
-}
-
-extension StatusClient {
-    /// Queries of the log: from the oldest on at once; with a number from that one on, when there is none yet as soon as there is, and
-    /// at the latest after a minute.
-    public mutating func queries(
-        from number: UInt64? = nil, waits: Bool = false
-    ) throws(StatusFailure) -> QueryLogReport {
-        let request = QueryLogRequest(from: number, timeLimit: .seconds(waits ? 60 : 0))
-        return try QueryLogReport(line: answer(to: request.line))
     }
 }

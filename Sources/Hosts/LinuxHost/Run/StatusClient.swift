@@ -1,5 +1,6 @@
 internal import CLinux
 internal import Glibc
+internal import Provider
 
 /// Why a running daemon could not be asked.
 public enum StatusFailure: Error, Equatable, CustomStringConvertible, Sendable {
@@ -24,7 +25,7 @@ public enum StatusFailure: Error, Equatable, CustomStringConvertible, Sendable {
     }
 }
 
-/// A connection to a running daemon, for `sluice status`.
+/// A connection to a running daemon, for `sluice status` and `sluice dns flush`.
 public struct StatusClient: ~Copyable {
     private let socket: FileDescriptor
     private var received: [UInt8] = []
@@ -44,16 +45,18 @@ public struct StatusClient: ~Copyable {
 
     /// The status: at once, or when its revision is no longer `revision` and at the latest after a minute.
     public mutating func status(after revision: UInt64? = nil) throws(StatusFailure) -> StatusReport {
-        try StatusReport(line: answer(to: AppMessageText.statusRequest(after: revision, timeLimitSeconds: 60)))
+        // Without a revision to compare with there is nothing to wait for.
+        let request = ControlRequest.status(after: revision, timeLimit: .seconds(revision == nil ? 0 : 60))
+        return try StatusReport(line: answer(to: request))
     }
 
-    /// Sends a message, and waits for its answer; both are a line.
-    mutating func answer(to message: String) throws(StatusFailure) -> String {
-        try send(message)
+    /// Sends a request, and waits for the line that answers it.
+    mutating func answer(to request: ControlRequest) throws(StatusFailure) -> String {
+        try send(request.line)
         return try receive()
     }
 
-    func send(_ line: String) throws(StatusFailure) {
+    private func send(_ line: String) throws(StatusFailure) {
         let bytes = Array(line.utf8)
         let number = socket.rawValue
         // A request is far shorter than what a socket takes at once.
@@ -64,7 +67,7 @@ public struct StatusClient: ~Copyable {
         guard count == bytes.count else { throw .connectionLost }
     }
 
-    mutating func receive() throws(StatusFailure) -> String {
+    private mutating func receive() throws(StatusFailure) -> String {
         var chunk = [UInt8](repeating: 0, count: 16_384)
         let number = socket.rawValue
         while true {

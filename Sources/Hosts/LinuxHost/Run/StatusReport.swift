@@ -1,6 +1,3 @@
-internal import ByteAccess
-internal import JSON5
-
 /// A daemon's answer to who asks how it is.
 public struct StatusReport: Sendable {
     /// The answer as it came: one line of JSON.
@@ -11,10 +8,7 @@ public struct StatusReport: Sendable {
 
     /// Reads an answer.
     init(line: String) throws(StatusFailure) {
-        guard let value = try? JSON5Value(reading: line.utf8Span.span.octets), let root = JSONFields(value) else {
-            throw .notUnderstood
-        }
-        if let reason = root.string("error") { throw .refused(reason) }
+        let root = try ControlAnswer.fields(of: line)
         guard let revision = root.number("revision") else { throw .notUnderstood }
         json = line
         self.revision = revision

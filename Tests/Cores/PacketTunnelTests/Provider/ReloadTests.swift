@@ -1,6 +1,7 @@
 import IPPacket
 import PacketTunnel
 import Provider
+import TestSupport
 import Testing
 import WireGuard
 

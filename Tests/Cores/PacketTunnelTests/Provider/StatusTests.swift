@@ -35,13 +35,12 @@ struct StatusTests {
         #expect(rig.provider.nextDeadline == nil)
     }
 
-    @Test("Who left gets nothing; who is unknown, or one too many, is told so")
+    @Test("Who left gets nothing; who is one too many is told so")
     func refusals() {
         var rig = Rig()
         let revision = rig.provider.currentStatus.revision
         for number in 0..<64 as Range<UInt64> { #expect(rig.handle(ask(number, after: revision)).isEmpty) }
         #expect(rig.handle(ask(64, after: revision)) == [.reply(id(64), .tooManyAskers)])
-        #expect(rig.handle(.appMessage(id(65), .unknown)) == [.reply(id(65), .unknownMessage)])
         rig.handle(.appLeft(id(3)))
         #expect(rig.handle(.memoryUsed(1), .sleep).replies.map(\.0.rawValue) == (0..<64).filter { $0 != 3 })
     }

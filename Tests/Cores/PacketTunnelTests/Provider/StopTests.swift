@@ -162,6 +162,30 @@ struct StopTests {
         #expect(both.first == .completeStop(nil) && both.opens.count == 1)
     }
 
+    @Test("What a stop waits for is over when it comes, also when another stop comes in with it")
+    func answerBesideStop() throws {
+        for failure in [nil, NetworkSettingsError.networkSettingsFailed] {
+            var rig = Rig()
+            let configuration = tunnel(peer(1, at: "192.0.2.1"))
+            rig.bringUp(configuration)
+            let clearing = try #require(rig.handle(.stop(.userInitiated)).applies.first?.1)
+            rig.handle(.start(request(2, configuration)))
+            let actions = rig.handle(.settingsApplied(clearing, failure), .stop(.appUpdate))
+            #expect(
+                actions.prefix(2) == [
+                    .completeStart(RequestID(rawValue: 2), .stopped(.appUpdate)),
+                    .completeStop(failure.map { .refused($0) }),
+                ])
+            if failure == nil {
+                #expect(actions.dropFirst(2) == [.completeStop(nil)])
+            } else {
+                let again = try #require(actions.applies.first?.1)
+                #expect(rig.handle(.settingsApplied(again, nil)) == [.completeStop(nil)])
+            }
+            #expect(rig.status == .disconnected && rig.provider.nextDeadline == nil)
+        }
+    }
+
     @Test("A tunnel whose host cannot go on ends by itself, and takes everything back", arguments: Stage.allCases)
     func failure(stage: Stage) throws {
         var rig = Rig()

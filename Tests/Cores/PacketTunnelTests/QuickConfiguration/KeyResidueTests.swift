@@ -1,6 +1,7 @@
 import ByteAccess
 import Glibc
 import PacketTunnel
+import TestSupport
 import Testing
 import WireGuard
 

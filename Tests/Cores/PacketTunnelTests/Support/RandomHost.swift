@@ -1,6 +1,7 @@
 import IPPacket
 import PacketTunnel
 import Provider
+import TestSupport
 import Testing
 import WireGuard
 
@@ -139,7 +140,7 @@ struct RandomHost {
         let current = rig.provider.currentStatus.revision
         let known = [nil, current, current, current, current &- 1][generator.below(5)]
         let limit = Interval.seconds([0, 1, 30, 10_000][generator.below(4)])
-        handle(.appMessage(id, generator.below(16) == 0 ? .unknown : .status(after: known, timeLimit: limit)))
+        handle(.appMessage(id, .status(after: known, timeLimit: limit)))
     }
 
     private mutating func leave() {
@@ -223,6 +224,9 @@ struct RandomHost {
         isBatch = true
         note(rig.handle(events))
         isBatch = false
+        // Of several stops the last ones may still wait when those before them were answered.
+        let hasStop = events.contains { if case .stop = $0 { true } else { false } }
+        if hasStop, rig.status == .disconnecting { openStops = max(openStops, 1) }
     }
 
     // MARK: What is asked for

@@ -2,6 +2,7 @@ import ByteAccess
 import IPPacket
 import PacketTunnel
 import Provider
+import TestSupport
 import Testing
 import WireGuard
 

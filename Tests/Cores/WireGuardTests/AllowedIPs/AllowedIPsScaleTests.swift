@@ -1,4 +1,5 @@
 import IPPacket
+import TestSupport
 import Testing
 
 @testable import WireGuard

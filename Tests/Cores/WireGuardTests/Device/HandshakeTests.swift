@@ -1,5 +1,6 @@
 import Provider
 import SimulatedHost
+import TestSupport
 import Testing
 
 @testable import WireGuard
@@ -212,11 +213,11 @@ struct HandshakeTests {
     static let lowOrderKeys: [[UInt8]] = [
         [UInt8](repeating: 0, count: 32),
         [1] + [UInt8](repeating: 0, count: 31),
-        [UInt8](hexadecimal: "e0eb7a7c3b41b8ae1656e3faf19fc46ada098deb9c32b1fd866205165f49b800"),
-        [UInt8](hexadecimal: "5f9c95bca3508c24b1d0b1559c83ef5b04445cc4581c8e86d8224eddd09f1157"),
-        [UInt8](hexadecimal: "ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f"),
-        [UInt8](hexadecimal: "edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f"),
-        [UInt8](hexadecimal: "eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f"),
+        hex("e0eb7a7c3b41b8ae1656e3faf19fc46ada098deb9c32b1fd866205165f49b800"),
+        hex("5f9c95bca3508c24b1d0b1559c83ef5b04445cc4581c8e86d8224eddd09f1157"),
+        hex("ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f"),
+        hex("edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f"),
+        hex("eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f"),
     ]
 
     @Test("P3: an initiation with an ephemeral key of low order is refused", arguments: lowOrderKeys)

@@ -2,6 +2,7 @@ import ByteAccess
 import IPPacket
 import Provider
 import SimulatedHost
+import TestSupport
 import Testing
 
 @testable import WireGuard

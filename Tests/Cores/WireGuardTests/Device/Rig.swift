@@ -3,9 +3,13 @@ import IPPacket
 import OpenSSLCrypto
 import Provider
 import SimulatedHost
+import TestSupport
 import Testing
 
 @testable import WireGuard
+
+// The simulated host has one of its own, whose numbers are the same.
+typealias SeededGenerator = TestSupport.SeededGenerator
 
 typealias TestDevice = Device<OpenSSLCryptography>
 typealias TestNetwork = SimulatedNetwork<OpenSSLCryptography>

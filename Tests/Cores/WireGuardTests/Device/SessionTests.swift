@@ -1,6 +1,7 @@
 import IPPacket
 import Provider
 import SimulatedHost
+import TestSupport
 import Testing
 
 @testable import WireGuard

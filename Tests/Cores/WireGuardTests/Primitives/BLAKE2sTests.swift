@@ -1,4 +1,5 @@
 import ByteAccess
+import TestSupport
 import Testing
 
 @testable import WireGuard
@@ -8,11 +9,11 @@ import Testing
         let hash = [UInt8](count: 32) { BLAKE2s.hash(Array("abc".utf8).octets, into: &$0) }
         #expect(
             hash
-                == [UInt8](
-                    hexadecimal: """
-                        50 8C 5E 8C 32 7C 14 E2 E1 A7 2B A3 4E EB 45 2F
-                        37 45 8B 20 9E D6 3A 29 4D 99 9B 4C 86 67 59 82
-                        """))
+                == hex(
+                    """
+                    50 8C 5E 8C 32 7C 14 E2 E1 A7 2B A3 4E EB 45 2F
+                    37 45 8B 20 9E D6 3A 29 4D 99 9B 4C 86 67 59 82
+                    """))
     }
 
     /// RFC 7693 appendix E: one hash over the hashes, keyed and not, of many lengths of input and output.
@@ -42,11 +43,11 @@ import Testing
         total.finalize(into: &bytes)
         #expect(
             hash
-                == [UInt8](
-                    hexadecimal: """
-                        6A 41 1F 08 CE 25 AD CD FB 02 AB A6 41 45 1C EC
-                        53 C5 98 B2 4F 4F C7 87 FB DC 88 79 7F 4C 1D FE
-                        """))
+                == hex(
+                    """
+                    6A 41 1F 08 CE 25 AD CD FB 02 AB A6 41 45 1C EC
+                    53 C5 98 B2 4F 4F C7 87 FB DC 88 79 7F 4C 1D FE
+                    """))
     }
 
     @Test func `any way of cutting the input into pieces gives the same hash`() {

@@ -1,4 +1,5 @@
 import ByteAccess
+import TestSupport
 import Testing
 
 @testable import WireGuard

@@ -1,5 +1,6 @@
 import ByteAccess
 import OpenSSLCrypto
+import TestSupport
 import Testing
 
 @testable import WireGuard
@@ -7,27 +8,27 @@ import Testing
 @Suite struct XChaCha20Poly1305Tests {
     @Test func `HChaCha20 gives the subkey of draft-irtf-cfrg-xchacha section 2.2.1`() {
         let key = [UInt8](0..<32)
-        let nonce = [UInt8](hexadecimal: "000000090000004A0000000031415927")
+        let nonce = hex("000000090000004A0000000031415927")
         let subkey = [UInt8](count: 32) { HChaCha20.deriveKey(from: key.octets, nonce: nonce.octets, into: &$0) }
         #expect(
-            subkey == [UInt8](hexadecimal: "82413B4227B27BFED30E42508A877D73A0F9E4D58A74A853C12EC41326D3ECDC"))
+            subkey == hex("82413B4227B27BFED30E42508A877D73A0F9E4D58A74A853C12EC41326D3ECDC"))
     }
 
     // draft-irtf-cfrg-xchacha appendix A.3.1.
     private let key = [UInt8](0x80..<0xA0)
     private let nonce = [UInt8](0x40..<0x58)
-    private let authenticatedData = [UInt8](hexadecimal: "50515253C0C1C2C3C4C5C6C7")
+    private let authenticatedData = hex("50515253C0C1C2C3C4C5C6C7")
     private let plaintext = Array(
         ("Ladies and Gentlemen of the class of '99: If I could offer you only one tip for the future, "
             + "sunscreen would be it.").utf8)
-    private let ciphertext = [UInt8](
-        hexadecimal: """
-            BD6D179D3E83D43B9576579493C0E939572A1700252BFACCBED2902C21396CBB
-            731C7F1B0B4AA6440BF3A82F4EDA7E39AE64C6708C54C216CB96B72E1213B452
-            2F8C9BA40DB5D945B11B69B982C1BB9E3F3FAC2BC369488F76B2383565D3FFF9
-            21F9664C97637DA9768812F615C68B13B52E
-            C0875924C1C7987947DEAFD8780ACF49
-            """)
+    private let ciphertext = hex(
+        """
+        BD6D179D3E83D43B9576579493C0E939572A1700252BFACCBED2902C21396CBB
+        731C7F1B0B4AA6440BF3A82F4EDA7E39AE64C6708C54C216CB96B72E1213B452
+        2F8C9BA40DB5D945B11B69B982C1BB9E3F3FAC2BC369488F76B2383565D3FFF9
+        21F9664C97637DA9768812F615C68B13B52E
+        C0875924C1C7987947DEAFD8780ACF49
+        """)
 
     @Test func `sealing gives the ciphertext of draft-irtf-cfrg-xchacha appendix A.3.1`() throws {
         let cryptography = try OpenSSLCryptography()

@@ -1,4 +1,5 @@
 import COpenSSL
+import TestSupport
 
 /// The primitives of the protocol straight from OpenSSL, written without a look at the module under test: what its messages
 /// are compared with. Slow and plain on purpose.

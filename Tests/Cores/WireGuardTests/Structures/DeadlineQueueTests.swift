@@ -1,4 +1,5 @@
 import Provider
+import TestSupport
 import Testing
 
 @testable import WireGuard

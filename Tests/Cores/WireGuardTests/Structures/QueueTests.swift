@@ -1,6 +1,7 @@
 import ByteAccess
 import IPPacket
 import Provider
+import TestSupport
 import Testing
 
 @testable import WireGuard

@@ -1,5 +1,6 @@
 import ByteAccess
 import Provider
+import TestSupport
 import Testing
 
 @testable import WireGuard
@@ -15,13 +16,13 @@ struct TimestampTests {
         // The first from https://cr.yp.to/libtai/tai64.html's definition: 1970-01-01 00:00:10 TAI is the epoch.
         #expect(
             bytes(Timestamp(WallClockTime(seconds: 0, nanoseconds: 0)))
-                == [UInt8](hexadecimal: "400000000000000a 00000000"))
+                == hex("400000000000000a 00000000"))
         #expect(
             bytes(Timestamp(WallClockTime(seconds: 0x5000_0000, nanoseconds: 0)))
-                == [UInt8](hexadecimal: "400000005000000a 00000000"))
+                == hex("400000005000000a 00000000"))
         #expect(
             bytes(Timestamp(WallClockTime(seconds: 1_750_000_000, nanoseconds: 999_999_999)))
-                == [UInt8](hexadecimal: "40000000684ee18a 3b000000"))
+                == hex("40000000684ee18a 3b000000"))
     }
 
     @Test(

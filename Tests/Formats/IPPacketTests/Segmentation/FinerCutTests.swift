@@ -1,5 +1,6 @@
 import ByteAccess
 import IPPacket
+import TestSupport
 import Testing
 
 /// A super-packet that is cut finer than its sender asked for.

@@ -1,5 +1,6 @@
 import ByteAccess
 import IPPacket
+import TestSupport
 
 /// What a joiner made of a train of packets: the bytes that would be written to a TUN device.
 struct JoinedTrain {

@@ -1,5 +1,6 @@
 import ByteAccess
 import IPPacket
+import TestSupport
 
 /// A TCP or UDP packet as a table of its fields, and the bytes that the RFCs make of them, put together one after the other: what
 /// splitting and joining are compared with.

@@ -1,5 +1,6 @@
 import ByteAccess
 import IPPacket
+import TestSupport
 import Testing
 
 struct SuperPacketErrorTests {

@@ -1,5 +1,6 @@
 import ByteAccess
 import Glibc
+import TestSupport
 import Testing
 
 @testable import LinuxHost

@@ -3,6 +3,7 @@ import Glibc
 import IPPacket
 import PacketTunnel
 import Provider
+import TestSupport
 import Testing
 
 @testable import LinuxHost

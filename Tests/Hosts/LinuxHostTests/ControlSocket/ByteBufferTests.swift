@@ -1,4 +1,5 @@
 import ByteAccess
+import TestSupport
 import Testing
 
 @testable import LinuxHost
@@ -6,7 +7,7 @@ import Testing
 @Suite struct ByteBufferTests {
     @Test(arguments: 0..<8)
     func behavesAsAQueueOfBytes(seed: UInt64) {
-        var generator = SplitMix64(state: seed)
+        var generator = SeededGenerator(seed: seed)
         var buffer = ByteBuffer(capacity: 37)
         var model: [UInt8] = []
         for _ in 0..<2_000 {
@@ -34,7 +35,7 @@ import Testing
             }
             #expect(buffer.count == model.count)
             #expect(buffer.room == 37 - model.count)
-            #expect(array(buffer.bytes) == model)
+            #expect(Array(buffer.bytes) == model)
         }
     }
 
@@ -49,20 +50,7 @@ import Testing
             return 0
         }
         #expect(written == 0)
-        #expect(array(buffer.bytes) == [5, 6])
+        #expect(Array(buffer.bytes) == [5, 6])
         #expect(room == [0, 0, 0, 0, 0, 0])
-    }
-}
-
-/// A generator that gives the same numbers for the same seed.
-private struct SplitMix64: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = state
-        mixed = (mixed ^ mixed >> 30) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ mixed >> 27) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ mixed >> 31
     }
 }

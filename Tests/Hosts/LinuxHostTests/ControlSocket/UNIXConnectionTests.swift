@@ -1,6 +1,7 @@
 import ByteAccess
 import CLinux
 import Glibc
+import TestSupport
 import Testing
 
 @testable import LinuxHost
@@ -94,7 +95,7 @@ import Testing
         #expect(filling == expected, sourceLocation: sourceLocation)
     }
 
-    private func text(_ bytes: RawSpan) -> String { String(decoding: array(bytes), as: UTF8.self) }
+    private func text(_ bytes: RawSpan) -> String { String(decoding: Array(bytes), as: UTF8.self) }
 
     private func send(_ descriptor: borrowing FileDescriptor, _ text: String) throws {
         let number = descriptor.rawValue

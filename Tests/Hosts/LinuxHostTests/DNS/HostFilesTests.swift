@@ -1,6 +1,7 @@
 import DNSProxy
 import Glibc
 import Provider
+import TestSupport
 import Testing
 
 @testable import LinuxHost

@@ -1,6 +1,7 @@
 import ByteAccess
 import FoundationEssentials
 import JSON5
+import TestSupport
 import Testing
 
 @testable import LinuxHost

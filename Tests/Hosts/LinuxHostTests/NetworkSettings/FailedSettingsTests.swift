@@ -1,6 +1,7 @@
 import Glibc
 import IPPacket
 import Provider
+import TestSupport
 import Testing
 
 @testable import LinuxHost

@@ -1,6 +1,7 @@
 import CLinux
 import Glibc
 import Provider
+import TestSupport
 import Testing
 
 @testable import LinuxHost

@@ -4,6 +4,7 @@ import Glibc
 import IPPacket
 import PacketTunnel
 import Provider
+import TestSupport
 import Testing
 import WireGuard
 

@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import LinuxHost
@@ -114,7 +115,7 @@ import Testing
     /// Whatever happens in whatever order, to a daemon that does what it is told.
     @Test(arguments: 1...200 as ClosedRange<UInt64>)
     func everyOrderEndsOnceAndWell(seed: UInt64) {
-        var generator = Xorshift(state: seed &* 0x9E37_79B9_7F4A_7C15)
+        var generator = SeededGenerator(seed: seed)
         var daemon = ScriptedDaemon()
         daemon.perform { $0.begin() }
         for _ in 0..<200 where daemon.status == nil { daemon.step(&generator) }
@@ -197,7 +198,7 @@ private struct ScriptedDaemon {
         }
     }
 
-    mutating func step(_ generator: inout Xorshift) {
+    mutating func step(_ generator: inout SeededGenerator) {
         switch generator.next() % 8 {
         case 0:
             wasStopped = true
@@ -207,7 +208,7 @@ private struct ScriptedDaemon {
         }
     }
 
-    mutating func finishWhatRuns(_ generator: inout Xorshift) {
+    mutating func finishWhatRuns(_ generator: inout SeededGenerator) {
         let isGood = generator.next() % 4 != 0
         if let commands = running, generator.next() % 2 == 0 {
             running = nil
@@ -233,17 +234,5 @@ private struct ScriptedDaemon {
         tunnel = .down
         if !sequence.isStopping { hasFailed = true }
         perform { $0.tunnelLost() }
-    }
-}
-
-/// Numbers that a seed determines.
-private struct Xorshift: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state ^= state << 13
-        state ^= state >> 7
-        state ^= state << 17
-        return state &* 0x2545_F491_4F6C_DD1D
     }
 }

@@ -5,6 +5,7 @@ import IPPacket
 import OpenSSLCrypto
 import PacketTunnel
 import Provider
+import TestSupport
 import Testing
 import WireGuard
 

@@ -1,5 +1,6 @@
 import Glibc
 import IPPacket
+import TestSupport
 
 @testable import LinuxHost
 

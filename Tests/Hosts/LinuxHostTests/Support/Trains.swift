@@ -1,5 +1,6 @@
 import ByteAccess
 import IPPacket
+import TestSupport
 import WireGuard
 
 @testable import LinuxHost
@@ -57,7 +58,7 @@ func arrivals(
             for message in 0..<received.train.count {
                 arrivals.append(
                     Arrival(
-                        bytes: array(span.bytes.extracting(received.train.range(of: message))), path: received.path,
+                        bytes: Array(span.bytes.extracting(received.train.range(of: message))), path: received.path,
                         trafficClass: received.trafficClass, trainCount: received.train.count))
             }
         }

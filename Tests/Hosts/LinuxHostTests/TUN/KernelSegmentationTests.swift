@@ -2,6 +2,7 @@ import ByteAccess
 import CLinux
 import Glibc
 import IPPacket
+import TestSupport
 import Testing
 
 @testable import LinuxHost
@@ -31,7 +32,7 @@ import Testing
             let transportLength = (isTCP ? 32 : 8) + payload.count
             let addresses: [UInt8] =
                 isIPv6
-                ? hexadecimal("fd710000000000000000000000000002fd720000000000000000000000000002")
+                ? hex("fd710000000000000000000000000002fd720000000000000000000000000002")
                 : [10, 71, 0, 2, 10, 72, 0, 2]
             var packet: [UInt8]
             if isIPv6 {
@@ -43,9 +44,9 @@ import Testing
                 packet = [0x45 + UInt8(ipOptions.count / 4), 0xB8]
                 packet += bigEndian(20 + ipOptions.count + transportLength) + [0xFF, 0xFE]
                 packet += bigEndian(Int(fragmentField)) + [17, isTCP ? 6 : 17, 0, 0] + addresses + ipOptions
-                packet.replaceSubrange(10..<12, with: bigEndian(Int(~sum(packet))))
+                packet.replaceSubrange(10..<12, with: bigEndian(Int(~referenceSum(packet))))
             }
-            let partial = sum(addresses + [0, isTCP ? 6 : 17] + bigEndian(transportLength))
+            let partial = referenceSum(addresses + [0, isTCP ? 6 : 17] + bigEndian(transportLength))
             packet += bigEndian(40_000) + bigEndian(5_201)
             if isTCP {
                 packet += [0xFF, 0xFF, 0xF8, 0x00, 0x12, 0x34, 0x56, 0x78, 0x80, flags, 0x01, 0xF5]
@@ -248,27 +249,4 @@ private func join(
 
 private func bigEndian(_ value: Int) -> [UInt8] {
     [UInt8(value >> 8 & 0xFF), UInt8(value & 0xFF)]
-}
-
-private func hexadecimal(_ digits: String) -> [UInt8] {
-    let digits = digits.compactMap(\.hexDigitValue)
-    return stride(from: 0, to: digits.count, by: 2).map { UInt8(digits[$0] << 4 | digits[$0 + 1]) }
-}
-
-/// RFC 1071, a byte at a time.
-private func sum(_ bytes: [UInt8]) -> UInt16 {
-    var sum = 0
-    for (offset, byte) in bytes.enumerated() {
-        sum += offset % 2 == 0 ? Int(byte) << 8 : Int(byte)
-        if sum > 0xFFFF { sum -= 0xFFFF }
-    }
-    return UInt16(sum)
-}
-
-extension [UInt8] {
-    fileprivate mutating func edit(_ body: (inout MutableRawSpan) -> Void) {
-        var elements = mutableSpan
-        var bytes = elements.mutableOctets
-        body(&bytes)
-    }
 }

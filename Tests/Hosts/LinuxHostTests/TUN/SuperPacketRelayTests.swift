@@ -2,6 +2,7 @@ import ByteAccess
 import CLinux
 import Glibc
 import IPPacket
+import TestSupport
 import Testing
 import WireGuard
 

@@ -3,6 +3,7 @@ import CLinux
 import Glibc
 import IPPacket
 import Provider
+import TestSupport
 import Testing
 import WireGuard
 
@@ -45,7 +46,7 @@ import WireGuard
                                         address: address(text), interfaceIndex: interfaceIndex("lo"))),
                                 trafficClass: UInt8(index * 5), segmentSize: 0))
                     let bytes = received.bytes(at: position)
-                    #expect(array(bytes.bytes) == [UInt8](repeating: UInt8(index), count: index * 7))
+                    #expect(Array(bytes.bytes) == [UInt8](repeating: UInt8(index), count: index * 7))
                     index += 1
                 }
             }
@@ -84,7 +85,7 @@ import WireGuard
             let expected: [[UInt8]] = [[1], Array(108..<118), Array(118..<128), Array(128..<132), [4]]
             for index in 0..<received.count {
                 let bytes = received.bytes(at: index)
-                #expect(array(bytes.bytes) == expected[index])
+                #expect(Array(bytes.bytes) == expected[index])
             }
             _ = try received.waitForOne(from: pair, .v6)
             #expect(received.count == 2)
@@ -114,7 +115,7 @@ import WireGuard
             let datagram = try received.waitForOne(from: pair, AddressFamily(of: remote.address))
             #expect(datagram.length == length)
             let bytes = received.bytes(at: 0)
-            #expect(array(bytes.bytes) == content)
+            #expect(Array(bytes.bytes) == content)
         }
     }
 
@@ -132,7 +133,7 @@ import WireGuard
                 bytes.store(9, at: 1)
             }
             let bytes = received.bytes(at: 0)
-            #expect(array(bytes.bytes) == [1, 9, 3])
+            #expect(Array(bytes.bytes) == [1, 9, 3])
         }
     }
 

@@ -1,6 +1,7 @@
 import ByteAccess
 import Glibc
 import IPPacket
+import TestSupport
 import Testing
 import WireGuard
 
@@ -45,6 +46,6 @@ import WireGuard
     }
 
     private func octets(of integer: some FixedWidthInteger & BitwiseCopyable) -> [UInt8] {
-        array([integer].span.octets)
+        Array([integer].span.octets)
     }
 }

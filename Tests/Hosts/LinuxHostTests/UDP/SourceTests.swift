@@ -2,6 +2,7 @@ import ByteAccess
 import Glibc
 import IPPacket
 import Provider
+import TestSupport
 import Testing
 import WireGuard
 
@@ -78,7 +79,7 @@ import WireGuard
                         #expect(datagram.path.remote.address == withoutLength(near))
                         classes.append(datagram.trafficClass)
                         let span = received.bytes(at: index)
-                        bytes += array(span.bytes)
+                        bytes += Array(span.bytes)
                     }
                 }
                 #expect(bytes == [1, 2, 3, 4])

@@ -4,6 +4,7 @@ import OpenSSLCrypto
 import PacketTunnel
 import Provider
 import SimulatedHost
+import TestSupport
 import Testing
 import WireGuard
 

@@ -74,27 +74,6 @@ import Testing
     }
 
     @Test(arguments: [
-        (#"{"queries": {}}"#, QueryLogRequest()), (#"{"queries":{"from":17}}"#, QueryLogRequest(from: 17)),
-        (
-            #"{"queries": {"from": 0, "timeLimitSeconds": 60}}"#,
-            QueryLogRequest(from: 0, timeLimit: .seconds(60))
-        ),
-        (#"{"queries": {"timeLimitSeconds": 9223372036854775807}}"#, QueryLogRequest(timeLimit: .seconds(86_400))),
-    ])
-    func requests(line: String, request: QueryLogRequest) {
-        #expect(QueryLogRequest(reading: line.utf8Span.span.octets) == request)
-        #expect(QueryLogRequest(reading: request.line.dropLast().description.utf8Span.span.octets) == request)
-    }
-
-    @Test(arguments: [
-        "", "{}", #"{"status": {}}"#, #"{"queries": 1}"#, #"{"queries": {"from": -1}}"#, #"{"queries": {"from": 1.5}}"#,
-        #"{"queries": {"to": 1}}"#, #"{"queries": {}, "more": 1}"#, #"{"queries": {"from": "1"}}"#,
-    ])
-    func whatIsNoRequest(line: String) {
-        #expect(QueryLogRequest(reading: line.utf8Span.span.octets) == nil)
-    }
-
-    @Test(arguments: [
         ("{\"error\":\"not now\"}", StatusFailure.refused("not now")), ("[]", .notUnderstood), ("{}", .notUnderstood),
         ("{\"next\":1}", .notUnderstood), ("{\"queries\":[]}", .notUnderstood),
         ("{\"next\":-1,\"queries\":[]}", .notUnderstood),

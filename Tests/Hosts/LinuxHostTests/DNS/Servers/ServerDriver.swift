@@ -4,6 +4,7 @@ import DNSProxy
 import Glibc
 import IPPacket
 import Provider
+import TestSupport
 
 @testable import LinuxHost
 
@@ -30,7 +31,7 @@ final class RecordingClient: ExchangeClient {
     func received(
         _ answer: RawSpan, for exchange: ExchangeID, freshness: AnswerFreshness, at now: Instant
     ) -> ExchangeDisposition {
-        let bytes = array(answer)
+        let bytes = Array(answer)
         guard let query = queries[exchange], bytes.prefix(2) == query.prefix(2),
             bytes.dropFirst(12).starts(with: query.dropFirst(12))
         else {

@@ -4,6 +4,7 @@ import DNSProxy
 import Glibc
 import Provider
 import SecureStream
+import TestSupport
 import Testing
 
 @testable import LinuxHost

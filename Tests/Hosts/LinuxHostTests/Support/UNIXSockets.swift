@@ -3,18 +3,6 @@ import Glibc
 
 @testable import LinuxHost
 
-/// Runs `body` with the path of a new, empty folder, which is removed afterwards with what is in it.
-func inTemporaryFolder<Result>(_ body: (String) throws -> Result) throws -> Result {
-    var template = Array("/tmp/sluice-test-XXXXXX".utf8CString)
-    let path = unsafe template.withUnsafeMutableBufferPointer { buffer -> String? in
-        guard let base = buffer.baseAddress, let made = unsafe mkdtemp(base) else { return nil }
-        return unsafe String(cString: made)
-    }
-    guard let path else { throw SystemCallError("mkdtemp", errno: errno) }
-    defer { try? run("rm", "-rf", path) }
-    return try body(path)
-}
-
 /// The type and permission bits of a file; nil when there is none.
 func mode(of path: String) -> mode_t? {
     var status = stat()

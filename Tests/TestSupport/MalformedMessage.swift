@@ -1,20 +1,28 @@
-import DNSMessage
-import FoundationEssentials
-import Testing
+internal import FoundationEssentials
 
 /// An entry of the lists in Tests/Conformance/dns_malformed, whose form is described in queries.txt.
-struct MalformedMessage: Sendable, CustomTestStringConvertible {
-    let name: String
-    let error: String
-    let reply: String
-    let bytes: [UInt8]
+public struct MalformedMessage: Sendable, CustomStringConvertible {
+    /// What is wrong with it, once in its list.
+    public let name: String
+    /// The case of `DNSMessageError` that reading it throws.
+    public let error: String
+    /// The response code of the one answer that it gets, `drop` when it gets none.
+    public let reply: String
+    /// The message.
+    public let bytes: [UInt8]
 
-    var testDescription: String { name }
+    /// Its name.
+    public var description: String { name }
+
+    /// What clients could send.
+    public static let queries = list("queries.txt")
+    /// What servers could send.
+    public static let answers = list("answers.txt")
 
     /// The entries of a list; none when the file cannot be read, which a test of its own would notice.
-    static func list(_ file: String) -> [Self] {
+    private static func list(_ file: String) -> [Self] {
         let folder = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-            .deletingLastPathComponent().appending(path: "Conformance/dns_malformed")
+            .appending(path: "Conformance/dns_malformed")
         guard let text = try? String(contentsOf: folder.appending(path: file), encoding: .utf8) else { return [] }
         let lines = text.split(separator: "\n", omittingEmptySubsequences: false).filter { !$0.hasPrefix("#") }
         return lines.split(whereSeparator: \.isEmpty).map { entry in
@@ -33,7 +41,4 @@ struct MalformedMessage: Sendable, CustomTestStringConvertible {
                 bytes: hex(fields["hex"] ?? ""))
         }
     }
-
-    static let queries = list("queries.txt")
-    static let answers = list("answers.txt")
 }

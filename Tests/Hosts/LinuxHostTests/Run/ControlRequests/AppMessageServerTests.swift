@@ -1,7 +1,7 @@
 import CLinux
 import Glibc
-import PacketTunnel
 import Provider
+import TestSupport
 import Testing
 
 @testable import LinuxHost
@@ -34,12 +34,12 @@ private final class ServedSocket {
         throw Impatience(awaited: awaited)
     }
 
-    /// The next message.
-    func nextMessage() throws -> (id: AppMessageID, message: PacketTunnelProvider.AppMessage) {
-        var result: (AppMessageID, PacketTunnelProvider.AppMessage)?
-        try next("a message") { outcome in
-            guard case .message(let id, let message) = outcome else { return false }
-            result = (id, message)
+    /// The next request.
+    func nextRequest() throws -> (id: AppMessageID, request: ControlRequest) {
+        var result: (AppMessageID, ControlRequest)?
+        try next("a request") { outcome in
+            guard case .request(let id, let request) = outcome else { return false }
+            result = (id, request)
             return true
         }
         return try #require(result)
@@ -88,17 +88,17 @@ private func readLine(_ socket: borrowing FileDescriptor) throws -> String? {
 private let ask = "{\"status\": {}}\n"
 
 @Suite struct AppMessageServerTests {
-    @Test func answersOneMessageAfterTheOther() throws {
+    @Test func answersOneRequestAfterTheOther() throws {
         try inTemporaryFolder { folder in
             let socket = try ServedSocket("\(folder)/control.sock")
             let client = try connectUNIX("\(folder)/control.sock")
             // Three at once, the last of them in two parts.
             try send(ask + "nonsense\n{\"status\": {\"af", to: client)
-            let first = try socket.nextMessage()
-            #expect(first.message == .status(after: nil, timeLimit: .seconds(0)))
+            let first = try socket.nextRequest()
+            #expect(first.request == .status(after: nil, timeLimit: .seconds(0)))
             // The next is read when the one before is answered.
-            guard case .message(let second, .unknown) = socket.reply(first.id, "one\n") else {
-                Issue.record("no second message")
+            guard case .invalid(let second, .notJSON) = socket.reply(first.id, "one\n") else {
+                Issue.record("no second request")
                 return
             }
             #expect(second != first.id)
@@ -106,8 +106,8 @@ private let ask = "{\"status\": {}}\n"
             #expect(socket.reply(second, "two\n") == .nothing)
             #expect(try readLine(client) == "two\n")
             try send("ter\": 5}}\n", to: client)
-            let third = try socket.nextMessage()
-            #expect(third.message == .status(after: 5, timeLimit: .seconds(0)))
+            let third = try socket.nextRequest()
+            #expect(third.request == .status(after: 5, timeLimit: .seconds(0)))
             // An answer is given once.
             #expect(socket.reply(third.id, "three\n") == .nothing)
             #expect(socket.reply(third.id, "three\n") == .nothing)
@@ -121,10 +121,10 @@ private let ask = "{\"status\": {}}\n"
             let socket = try ServedSocket("\(folder)/control.sock")
             let early = try connectUNIX("\(folder)/control.sock")
             try send(ask, to: early)
-            let first = try socket.nextMessage()
+            let first = try socket.nextRequest()
             let late = try connectUNIX("\(folder)/control.sock")
             try send("{\"status\": {\"after\": 1}}\n", to: late)
-            let second = try socket.nextMessage()
+            let second = try socket.nextRequest()
             #expect(socket.reply(second.id, "late\n") == .nothing)
             #expect(socket.reply(first.id, "early\n") == .nothing)
             #expect(try readLine(early) == "early\n")
@@ -139,7 +139,7 @@ private let ask = "{\"status\": {}}\n"
             do {
                 let client = try connectUNIX("\(folder)/control.sock")
                 try send(ask, to: client)
-                id = try socket.nextMessage().id
+                id = try socket.nextRequest().id
             }
             try socket.next("the leaver") { $0 == .left(id) }
             // The provider may have answered meanwhile.
@@ -149,7 +149,7 @@ private let ask = "{\"status\": {}}\n"
             try socket.handleAll()
             let next = try connectUNIX("\(folder)/control.sock")
             try send(ask, to: next)
-            #expect(try socket.nextMessage().id != id)
+            #expect(try socket.nextRequest().id != id)
         }
     }
 
@@ -158,12 +158,15 @@ private let ask = "{\"status\": {}}\n"
             let socket = try ServedSocket("\(folder)/control.sock")
             let client = try connectUNIX("\(folder)/control.sock")
             // One as long as may be, its end included, is read.
-            try send(String(repeating: "x", count: AppMessageText.maximumLength - 1) + "\n", to: client)
-            let message = try socket.nextMessage()
-            #expect(message.message == .unknown)
-            #expect(socket.reply(message.id, "so\n") == .nothing)
+            try send(String(repeating: "x", count: ControlRequest.maximumByteCount - 1) + "\n", to: client)
+            var invalid: AppMessageID?
+            try socket.next("a line that is no request") { outcome in
+                if case .invalid(let id, .notJSON) = outcome { invalid = id }
+                return invalid != nil
+            }
+            #expect(socket.reply(try #require(invalid), "so\n") == .nothing)
             #expect(try readLine(client) == "so\n")
-            try send(String(repeating: "x", count: AppMessageText.maximumLength + 1), to: client)
+            try send(String(repeating: "x", count: ControlRequest.maximumByteCount + 1), to: client)
             try eventually("the end of the connection") {
                 try socket.handleAll()
                 var entry = pollfd(fd: client.rawValue, events: Int16(POLLIN), revents: 0)
@@ -182,10 +185,10 @@ private let ask = "{\"status\": {}}\n"
             var small: Int32 = 1
             #expect(unsafe setsockopt(client.rawValue, SOL_SOCKET, SO_SNDBUF, &small, 4) == 0)
             try send(ask + ask, to: client)
-            let first = try socket.nextMessage()
+            let first = try socket.nextRequest()
             let long = String(repeating: "y", count: 250_000) + "\n"
-            guard case .message(let second, _) = socket.reply(first.id, long) else {
-                Issue.record("no second message")
+            guard case .request(let second, _) = socket.reply(first.id, long) else {
+                Issue.record("no second request")
                 return
             }
             var received: [UInt8] = []
@@ -207,8 +210,8 @@ private let ask = "{\"status\": {}}\n"
             let socket = try ServedSocket("\(folder)/control.sock")
             let client = try connectUNIX("\(folder)/control.sock")
             try send(ask, to: client)
-            let message = try socket.nextMessage()
-            #expect(socket.reply(message.id, String(repeating: "z", count: 300_000) + "\n") == .nothing)
+            let request = try socket.nextRequest()
+            #expect(socket.reply(request.id, String(repeating: "z", count: 300_000) + "\n") == .nothing)
             #expect(try readLine(client) == nil)
         }
     }
@@ -222,8 +225,8 @@ private let ask = "{\"status\": {}}\n"
             try socket.handleAll()
             #expect(try readLine(third) == nil)
             try send(ask, to: second)
-            let message = try socket.nextMessage()
-            #expect(socket.reply(message.id, "you\n") == .nothing)
+            let request = try socket.nextRequest()
+            #expect(socket.reply(request.id, "you\n") == .nothing)
             #expect(try readLine(second) == "you\n")
             socket.server.removeAll()
             #expect(try readLine(first) == nil)

@@ -1,21 +1,18 @@
 internal import ByteAccess
-internal import PacketTunnel
 internal import Provider
 
-/// The socket that other programs send messages to, and those that are connected. Each sends one message at a time and waits for
+/// The socket that other programs send requests to, and those that are connected. Each sends one request at a time and waits for
 /// the answer; the next is read when the one before was answered.
 struct AppMessageServer: ~Copyable {
     /// What an event of a client came to.
     enum Outcome: Equatable {
-        /// Nothing that concerns the provider.
+        /// Nothing that concerns anybody else.
         case nothing
-        /// It sent a message.
-        case message(AppMessageID, PacketTunnelProvider.AppMessage)
-        /// It asks for something of the DNS proxy.
-        case request(AppMessageID, DNSRequest)
-        /// It asks for the log of queries.
-        case queries(AppMessageID, QueryLogRequest)
-        /// It went away, and needs no answer to its message any more.
+        /// It asks for something.
+        case request(AppMessageID, ControlRequest)
+        /// It sent a line that is no request; it waits for an answer all the same.
+        case invalid(AppMessageID, ControlRequestError)
+        /// It went away, and needs no answer to its request any more.
         case left(AppMessageID)
     }
 
@@ -24,7 +21,7 @@ struct AppMessageServer: ~Copyable {
 
     private final class Client {
         var stream: UNIXConnection
-        /// The message that waits for its answer.
+        /// The request that waits for its answer.
         var pending: AppMessageID?
 
         init(_ stream: consuming UNIXConnection) { self.stream = stream }
@@ -37,7 +34,7 @@ struct AppMessageServer: ~Copyable {
     private var nextToken: UInt64
     private var clients: [UInt64: Client] = [:]
     private var askers: [AppMessageID: UInt64] = [:]
-    private var nextMessage: UInt64 = 0
+    private var lastID: UInt64 = 0
 
     /// A server whose events carry these tokens: of the listener, and of clients, each of which has another.
     init(_ listener: consuming UNIXListener, listenerToken: UInt64, clientTokens: Range<UInt64>) {
@@ -60,7 +57,8 @@ struct AppMessageServer: ~Copyable {
         while let descriptor = try? listener.accept() {
             guard clients.count < Self.maximumClients, nextToken < clientTokens.upperBound else { continue }
             let stream = UNIXConnection(
-                adopting: descriptor, inputCapacity: AppMessageText.maximumLength, outputCapacity: Self.outputCapacity)
+                adopting: descriptor, inputCapacity: ControlRequest.maximumByteCount,
+                outputCapacity: Self.outputCapacity)
             guard (try? loop.register(stream.descriptor, token: nextToken, interest: .readable)) != nil else {
                 continue
             }
@@ -78,7 +76,7 @@ struct AppMessageServer: ~Copyable {
                 return .nothing
             }
             switch try client.stream.fill() {
-            case .received, .wouldBlock: return nextMessage(of: client, token)
+            case .received, .wouldBlock: return nextRequest(of: client, token)
             case .endOfStream: return drop(token, loop)
             case .bufferFull:
                 // Either a line that is too long, or many of them while one is being answered: no program of good will does so.
@@ -89,7 +87,7 @@ struct AppMessageServer: ~Copyable {
         }
     }
 
-    /// Answers a message with a line. Returns the message that the client sent meanwhile.
+    /// Answers a request with a line. Returns the request that the client sent meanwhile.
     mutating func reply(_ id: AppMessageID, _ line: String, _ loop: borrowing EventLoop) -> Outcome {
         guard let token = askers.removeValue(forKey: id), let client = clients[token] else { return .nothing }
         client.pending = nil
@@ -99,7 +97,7 @@ struct AppMessageServer: ~Copyable {
         } catch {
             return drop(token, loop)
         }
-        return nextMessage(of: client, token)
+        return nextRequest(of: client, token)
     }
 
     /// Sends what can be sent at once, and lets all clients go.
@@ -109,17 +107,18 @@ struct AppMessageServer: ~Copyable {
         askers.removeAll()
     }
 
-    private mutating func nextMessage(of client: Client, _ token: UInt64) -> Outcome {
+    private mutating func nextRequest(of client: Client, _ token: UInt64) -> Outcome {
         guard client.pending == nil, let length = Self.lineLength(client.stream) else { return .nothing }
-        let (request, queries, message) = Self.content(client.stream, length)
-        client.stream.consume(length + 1)
-        nextMessage += 1
-        let id = AppMessageID(rawValue: nextMessage)
+        lastID += 1
+        let id = AppMessageID(rawValue: lastID)
         client.pending = id
         askers[id] = token
-        if let request { return .request(id, request) }
-        if let queries { return .queries(id, queries) }
-        return .message(id, message)
+        defer { client.stream.consume(length + 1) }
+        do throws(ControlRequestError) {
+            return .request(id, try Self.request(client.stream, length))
+        } catch {
+            return .invalid(id, error)
+        }
     }
 
     private static func lineLength(_ stream: borrowing UNIXConnection) -> Int? {
@@ -128,12 +127,11 @@ struct AppMessageServer: ~Copyable {
         return nil
     }
 
-    private static func content(
+    private static func request(
         _ stream: borrowing UNIXConnection, _ length: Int
-    ) -> (DNSRequest?, QueryLogRequest?, PacketTunnelProvider.AppMessage) {
+    ) throws(ControlRequestError) -> ControlRequest {
         let bytes = stream.unread
-        let line = bytes.extracting(first: length)
-        return (DNSRequest(in: line), QueryLogRequest(reading: line), AppMessageText.message(in: line))
+        return try ControlRequest(reading: bytes.extracting(first: length))
     }
 
     private func watch(_ client: Client, _ token: UInt64, _ loop: borrowing EventLoop) throws(SystemCallError) {

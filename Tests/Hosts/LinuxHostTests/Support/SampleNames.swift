@@ -5,11 +5,6 @@ import WireGuard
 
 @testable import LinuxHost
 
-/// A copy of the bytes.
-func array(_ span: RawSpan) -> [UInt8] {
-    span.byteOffsets.map { span.uint8(at: $0) }
-}
-
 /// An address from its text.
 func address(_ text: String) -> IPAddress {
     do { return try IPAddress(parsing: text) } catch { preconditionFailure("a test names an impossible address") }
