@@ -18,13 +18,15 @@ struct QuestionHash: Sendable {
     /// The hash of a question on the wire, 5 to 259 octets: letters of both cases have the same.
     @inline(__always)
     func hash(of question: RawSpan, flags: UInt8) -> UInt64 {
+        // By way of their span: to read a key itself copies all of them.
+        let keys = keys.span
         let count = question.byteCount
         var (low, high): (UInt64, UInt64) = (0, 0)
         var (offset, index) = (0, 0)
         while offset < count {
             let first = question.foldedOctets(at: offset)
             let second = offset + 8 < count ? question.foldedOctets(at: offset + 8) : 0
-            let product = (first &+ keys.span[index]).multipliedFullWidth(by: second &+ keys.span[index + 1])
+            let product = (first &+ keys[index]).multipliedFullWidth(by: second &+ keys[index + 1])
             let (sum, isOver) = low.addingReportingOverflow(product.low)
             low = sum
             high &+= product.high &+ (isOver ? 1 : 0)
@@ -32,7 +34,7 @@ struct QuestionHash: Sendable {
             index += 2
         }
         let end = UInt64(UInt(bitPattern: count)) << 8 | UInt64(flags)
-        let product = (low &+ keys.span[34]).multipliedFullWidth(by: (high ^ end) &+ keys.span[35])
+        let product = (low &+ keys[34]).multipliedFullWidth(by: (high ^ end) &+ keys[35])
         return product.low ^ product.high
     }
 }

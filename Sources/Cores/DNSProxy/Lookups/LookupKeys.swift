@@ -11,6 +11,7 @@ struct LookupKeys: Sendable {
 
     /// The slot of a question; nil when it is not under way.
     func slot(of key: [UInt8]) -> Int? {
+        // To find out that there is none at all takes no hash.
         guard slots.count > 0, let slot = slots[Self.hash(of: key)], keys[slot].key == key else { return nil }
         return slot
     }

@@ -5,7 +5,7 @@ internal import DNSMessage
 struct CanonicalName: ~Escapable {
     /// The name on the wire, in lower case, without compression.
     let bytes: RawSpan
-    /// Where the length octet of each label is.
+    /// Where the length octet of each label is. It is read by way of its span: to read an element itself copies all of them.
     private var starts = InlineArray<128, UInt8>(repeating: 0)
     /// The number of labels, the root not counted.
     let labelCount: Int

@@ -206,13 +206,16 @@ extension MessageWriter {
     private func suffix(
         equalTo rest: LabelWalk, _ length: UInt8, of bytes: RawSpan, in output: RawSpan
     ) -> UInt16? {
+        // By way of their spans: to read an element itself copies all of them.
+        let suffixes = suffixes.span
+        let suffixLengths = suffixLengths.span
         for index in 0..<suffixCount {
             // What belongs to the record that is being written may have no root yet, and a walk must not leave what is there.
-            guard Int(suffixes.span[index]) < count else { return nil }
-            guard suffixLengths.span[index] == length else { continue }
-            let candidate = LabelWalk(at: Int(suffixes.span[index]))
+            guard Int(suffixes[index]) < count else { return nil }
+            guard suffixLengths[index] == length else { continue }
+            let candidate = LabelWalk(at: Int(suffixes[index]))
             if DomainNameView.haveSameLabels(bytes, rest, output, candidate, foldingCase: false) {
-                return suffixes.span[index]
+                return suffixes[index]
             }
         }
         return nil
