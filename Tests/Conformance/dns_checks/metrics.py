@@ -8,7 +8,7 @@ import dns_wire
 from dns_checks.registry import check
 from dns_daemon import DNSDaemon
 from dns_testbed import TRANSPORTS, DNSTestbed
-from dns_upstream import Received, Response, scripts
+from dns_upstream import scripts
 from openmetrics import ADDRESS, Answer, Metrics, connect, read_all, request, scrape
 from waiting import CheckFailure, expect, expect_equal, pause, wait_until
 
@@ -122,15 +122,7 @@ def counted(testbed: DNSTestbed) -> None:
 
 @check("O1.strategy", "what is asked of upstreams besides is counted: because one is late, and of several at once", lasts=6)
 def strategies(testbed: DNSTestbed) -> None:
-    seen: "set[str]" = set()
-
-    def loses_the_first(received: Received) -> Response:
-        if received.name.startswith("lost-") and received.name not in seen:
-            seen.add(received.name)
-            return None
-        return scripts.usual(received.query)
-
-    testbed.upstream.script = loses_the_first
+    testbed.upstream.script = scripts.losing_first("lost-")
     daemon = _run(testbed, timeoutSeconds=1)
     testbed.ask("known.example")
     found = scrape(testbed.network)

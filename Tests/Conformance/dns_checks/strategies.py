@@ -9,7 +9,7 @@ from dns_checks.registry import check
 from dns_site import (NETWORK_ERROR, UNREACHABLE, EncryptedSite, ask, ask_in_time, expect_failure, expect_good, names,
                       serving)
 from dns_testbed import DNSTestbed
-from dns_upstream import Received, Response, Script, Upstream, messages, scripts
+from dns_upstream import Script, Upstream, messages, scripts
 from dns_wire import REFUSED, SERVFAIL
 from waiting import expect, expect_equal, wait_until
 
@@ -201,15 +201,7 @@ def reloaded(testbed: DNSTestbed) -> None:
 
 @check("U5", "a datagram that is lost costs a fraction of a second where a server usually answers at once")
 def lost_datagram(testbed: DNSTestbed) -> None:
-    seen: "set[str]" = set()
-
-    def loses_the_first(received: Received) -> Response:
-        if received.name.startswith("lost-") and received.name not in seen:
-            seen.add(received.name)
-            return None
-        return scripts.usual(received.query)
-
-    server, = _servers(testbed, loses_the_first)
+    server, = _servers(testbed, scripts.losing_first("lost-"))
     testbed.run(_members([server]))
     expect_good(ask(testbed, "known.example.org"))
     for name in names("lost", 3):

@@ -29,6 +29,19 @@ def silence(received: Received) -> Response:
     return None
 
 
+def losing_first(prefix: str, script: Script = addresses()) -> Script:
+    """Loses the first query for each name that begins so."""
+    seen: "set[str]" = set()
+
+    def losing(received: Received) -> Response:
+        if received.name.startswith(prefix) and received.name not in seen:
+            seen.add(received.name)
+            return None
+        return script(received)
+
+    return losing
+
+
 def by_name(answers: "Mapping[str, Sequence[str]]", ttl: int = 60) -> Script:
     """Names and the addresses that they have; any other name does not exist."""
     def script(received: Received) -> Response:
